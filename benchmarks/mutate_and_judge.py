@@ -38,7 +38,7 @@ from paper_assets.models.llm_config import Budget, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import claimed, stops
-from paper_assets.rewriting.measures import likeness, lix
+from paper_assets.rewriting.measures import lix, topic_fit
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import Critique, critic_question, total
 from paper_assets.rewriting.writing import Ask, new_item
@@ -105,8 +105,8 @@ def held_back(item: NewItem, text: str, embedder: Embedder | None, originals: Ma
         vectors = embedder.encode([item.original_text, *others.values()])
         near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:_SHOWN]
         others = {name: others[name] for name in np.array(list(others))[near]}
-    fits = likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
-    return (*stops(item, text, likeness=fits), *claimed(found.certain))
+    fits = topic_fit(embedder, title=item.title, original=item.original_text, text=text, others=others)
+    return (*stops(item, text, fit=fits), *claimed(found.certain))
 
 
 def asks(item: NewItem, text: str) -> bool:

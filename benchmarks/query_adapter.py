@@ -5,7 +5,7 @@
 The embedding model was trained on questions and sentences, and an interest is a phrase of two to ten words. So titles
 and parts of titles (two to six words) are the queries, the abstract of the same paper is what each should find, and the
 other abstracts of a batch are what it should not (InfoNCE). The map starts as the identity and is drawn towards it.
-Nobody's grades are used. Papers submitted from FIRST to LAST (the judged weeks) take no part in the training; the mean
+No grades are used. Papers submitted from FIRST to LAST (the judged weeks) take no part in the training; the mean
 reciprocal rank of their abstracts is printed before and after. `--write` puts the map, and the mean vector of all
 papers, into the package.
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 
 _log = logging.getLogger(__name__)
-_LONGEST = 1_200  # characters of a line; longer ones repeat an input
+_LONGEST = 1_200  # characters of a message; a longer one repeats a long input
 
 # Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
 # layers) and from files that other libraries write.
@@ -115,7 +115,7 @@ class LLMError(PaperAssetsError):
     """The language model gave no usable answer: unreachable, overloaded, cut off, refused or against the schema."""
 
     code = "LLM_ERROR"
-    usage: object = None  # models.llm_budget.Usage: what was spent before it failed
+    usage: object = None  # models.llm_config.Usage: what was spent before it failed
 
 
 class LLMConfigError(LLMError):
@@ -191,7 +191,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def named_error(error: Exception, name: str) -> PaperAssetsError:
-    """Return an error of ours as it is; log any other with its traceback and return one line that says where it was.
+    """Return a PaperAssetsError unchanged; log any other error with its traceback and return one line that names it.
 
     For the places that work through profiles, days or papers one after another: they report the line and continue.
     """

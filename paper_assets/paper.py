@@ -176,7 +176,7 @@ def cut_to_limits(paper: Paper) -> Paper:
             values[name] = tuple(_cut(entry, most) for entry in value[:MOST_ENTRIES])
         elif value:
             values[name] = _cut(value, most)
-    for name in ("pdf_url", "github_url", "doi"):  # a cut address leads nowhere
+    for name in ("pdf_url", "github_url", "doi"):  # a shortened URL would not work
         if values.get(name) != getattr(paper, name):
             values[name] = None
     note = f"[Cut at import: {'; '.join(excess)}]"
@@ -260,7 +260,7 @@ def _instant_field(value: object, name: str, named: str) -> datetime | None:
 
 
 def _cleaned(text: str, name: str, named: str) -> str:
-    """Return the text as `without_controls` leaves it (SPEC 8). Half a surrogate pair or a NUL: the file is broken."""
+    """Return the text as `without_controls` leaves it (SPEC 8). Raises InvalidPaper for a NUL or a lone surrogate."""
     if "\0" in text:
         raise InvalidPaper(f"{named}: {name} holds a NUL character; remove it")
     if not text.isascii():

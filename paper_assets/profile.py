@@ -41,11 +41,11 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 class _Part(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, defer_build=True
-    )  # what is not read costs nothing
+    )  # a large file that is not read costs nothing
 
 
 class LikedPaper(_Part):
-    """A paper that is liked: the id of one that the warehouse knows, or its title and abstract. In JSON an id may
+    """A paper that the reader likes: the id of a stored paper, or title and abstract. In JSON an id may
     stand for itself. With both, the text is what counts while the id is unknown.
     """
 
@@ -70,7 +70,7 @@ def _liked(entry: object) -> object:
 
 
 class Interests(_Part):
-    """What to look for (G4): in words, of which primary ones weigh most, and by example: papers that are liked.
+    """What the reader looks for (G4): interests in words, primary ones with most weight, and liked papers as examples.
 
     A paper liked by its id counts as read.
     """
@@ -82,7 +82,7 @@ class Interests(_Part):
 
     @property
     def in_words(self) -> bool:
-        """Whether anything is asked for in words."""
+        """Return whether there are interests in words."""
         return bool(self.primary or self.secondary or self.exploratory)
 
 
@@ -141,7 +141,7 @@ class RankingOptions(_Part):
 
 
 class RewritingOptions(_Part):
-    """For which readers the first `papers` of each list are rewritten (no level: none), and in which language."""
+    """The levels for which the first `papers` of each list are rewritten (none: no rewriting), and the language."""
 
     target_levels: list[Literal["public", "student", "expert"]] = []
     papers: int = Field(3, ge=0, le=100)

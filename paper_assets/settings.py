@@ -256,7 +256,7 @@ class RetrievalConfig:
     bm25_k1: float = 1.2  # how soon a repeated word stops counting; measured together with the next two
     bm25_b: float = 0.4  # how much a long text loses by its length
     lexical_share: float = 0.48  # hybrid: BM25 against cosine; docs/evaluation.md
-    # R8: likeness below which the best of a side is called weak. The best of 1 question in 100 of CACM's is at 0.205,
+    # R8: similarity below which the best of a side is called weak. The best of 1 question in 100 of CACM's is at 0.205,
     # of Perspectrum's at 0.28; of "?", of a Korean question and of nonsense over both between 0.14 and 0.21.
     floors: Mapping[str, float] = field(default_factory=lambda: {"hybrid": 0.2, "vector": 0.35, "lexical": 0.1})
     # R8: a document without a vector is taken to have the cosine `assumed_cosine` + its share of words (measured on

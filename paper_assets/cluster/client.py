@@ -282,6 +282,6 @@ def _explained(cluster: Cluster) -> Iterator[None]:
 
 def _connection_lost(cluster: Cluster, reason: str) -> ClusterUnavailable:
     return ClusterUnavailable(
-        f"the Dask cluster at {cluster.address} (PAPER_ASSETS_DASK) was lost: {reason}; what was kept stays, "
-        f"the same command goes on from there; look at the cluster, {_ALONE}"
+        f"the Dask cluster at {cluster.address} (PAPER_ASSETS_DASK) was lost: {reason}; stored results are kept, "
+        f"and the same command continues from there; check the cluster, {_ALONE}"
     )

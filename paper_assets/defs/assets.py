@@ -68,7 +68,7 @@ RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
 }
 
 
-_DESCRIBED_TOGETHER = 20  # partitions in one opening of the store, for which writers wait half a second
+_DESCRIBED_TOGETHER = 20  # partitions reported in one opening of the store; writers wait half a second for them
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
@@ -137,7 +137,7 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
         unreported = {each: error for found in described for each, error in found.failures.items()}
         rejected = {each: error for found in checked for each, error in found.failures.items()}
         workspace.on_made(replace(made, failures={**unreported, **rejected, **made.failures}))
-        # Dagster itself acts on a failed check, so the run fails only for what could not be made or reported.
+        # Dagster handles a failed check, so the run fails only for partitions that could not be made or reported.
         failure = failure_of(replace(made, failures={**made.failures, **unreported}), asked)
         for product, reports, checks in zip(products, described, checked, strict=True):
             keyed = {partition_key(step.grid, each): report for each, report in reports.of_made.items()}

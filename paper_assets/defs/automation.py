@@ -23,9 +23,10 @@ from paper_assets.stores.warehouse import Warehouse
 
 ANNOUNCED_AFTER = timedelta(days=2)  # a day's papers appear in the API when announced, up to two days later (S1)
 REPAIRED_DAYS = 14  # S1
-TRY_AGAIN = timedelta(minutes=30)  # after a fetch failed, with Dagster's own retries
+# How often, and for how long, a failed fetch is requested again, in addition to Dagster's own retries.
+TRY_AGAIN = timedelta(minutes=30)
 KEEP_TRYING = timedelta(hours=12)
-_FETCH = "paper_assets/fetch"  # tag: which fetch a run is a try of
+_FETCH = "paper_assets/fetch"  # tag: the fetch that a run belongs to
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -142,11 +143,11 @@ on_new_papers = (_due & _sound & ~AutomationCondition.any_deps_missing() & _quie
 # Only for profiles with ratings: without them nothing is learned. A model does not wait while papers are embedded,
 # which can take hours.
 _embeddings = dg.AssetSelection.assets("paper_embeddings")
-_new_lessons = AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).ignore(
+_ratings_changed = AutomationCondition.any_deps_match(AutomationCondition.data_version_changed()).ignore(
     _embeddings
 ) | AutomationCondition.any_deps_match(AutomationCondition.data_version_changed() & RatedDay()).allow(_embeddings)
 on_new_ratings = (
-    _new_lessons.since(AutomationCondition.newly_requested() & ~_new_lessons)
+    _ratings_changed.since(AutomationCondition.newly_requested() & ~_ratings_changed)
     & ~AutomationCondition.any_deps_missing().ignore(_embeddings)
     & ~AutomationCondition.any_deps_in_progress().ignore(_embeddings)
     & ~AutomationCondition.in_progress()

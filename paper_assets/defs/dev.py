@@ -26,7 +26,7 @@ from paper_assets.settings import default_folder
 
 GRACE = 4.0  # seconds between SIGTERM and SIGKILL
 LIMIT = 8.0  # seconds for the whole end
-_KILLED_WITHIN = 2.0  # seconds that the system needs at most to remove killed processes
+_KILLED_WITHIN = 2.0  # seconds within which the system removes killed processes
 _POLL = 0.25  # seconds
 _GUARD_PAUSE = 1.0  # seconds from one start of the guard to the next, should it be killed
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of the group become children of the supervisor
@@ -117,7 +117,7 @@ def _has_members(leader: int) -> bool:
 
 
 def _tell(pipe: int, line: str) -> None:
-    """Write a line to the guard, if it is still there."""
+    """Write a line to the guard, if it still runs."""
     with suppress(BrokenPipeError):
         os.write(pipe, f"{line}\n".encode())
 

@@ -91,7 +91,7 @@ reader_ratings = dg.AssetSpec(
 
 
 def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
-    """Return what the models may learn from, of the profiles where Dagster knows another version. Raises StoreError.
+    """Return the training data of profiles of which Dagster knows another version. Raises StoreError.
 
     A profile whose ratings fail unexpectedly is left out.
     """

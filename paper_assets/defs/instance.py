@@ -28,7 +28,7 @@ from paper_assets.stores.locks import folder_locked, make_private_folder
 from paper_assets.text.secrets import Secrets
 
 VARIABLE = "PAPER_ASSETS_POSTGRES"
-# With its driver: without one SQLAlchemy 2.1 takes another than the one that comes with dagster-postgres.
+# The address names its driver, because SQLAlchemy 2.1 would choose another one than dagster-postgres installs.
 _SCHEME = "postgresql+psycopg2://"
 _CONNECT = 10  # seconds
 _STORAGE = f"""
@@ -189,7 +189,7 @@ def _opened(dagster_home: Path) -> dg.DagsterInstance:
         if _of_sqlite(fault) or isinstance(fault, PaperAssetsError | OSError):
             raise
         raise _bad_settings(dagster_home, fault) from None
-    # Dagster opens its files when it needs them; these queries find a damaged one now.
+    # Dagster opens its files when needed; these queries detect a damaged one now.
     instance.get_run_records(limit=1)
     instance.get_dynamic_partitions("profile")
     return instance

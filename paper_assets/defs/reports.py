@@ -17,7 +17,7 @@ from markupsafe import escape
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy, named_error
 from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
-ATTENDED = "paper_assets/started_by"  # tag of a run that a person waits for at a terminal
+ATTENDED = "paper_assets/started_by"  # tag: a person waits for the run at a terminal
 
 
 _CELL = 90  # characters of a table cell; the UI wraps longer ones badly

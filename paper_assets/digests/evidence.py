@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from paper_assets.digests.plain_text import count_of, in_words, lead, web_address
+from paper_assets.digests.plain_text import in_words, lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.retrieval.cited_answer import Footnote, NumberedSentence, answer_from_record, numbered
 from paper_assets.sources.table import page_of
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.numbers import count_of
 from paper_assets.text.tex import MathText, hold_formulas, release_formulas
 
 _PASSAGE = 420  # characters

@@ -54,11 +54,6 @@ def in_letters(count: int) -> str:
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
-def count_of(number: int, singular: str) -> str:
-    """Write 1 paper, 2 papers."""
-    return f"{number:,} {singular}{'' if number == 1 else 's'}"
-
-
 def weekday(day: date) -> str:
     """Return the English name of the weekday."""
     return _WEEKDAYS[day.weekday()]

@@ -22,7 +22,7 @@ from paper_assets.ranking.relevance import interest_queries
 from paper_assets.ranking.term_matching import paper_words, term_scores
 from paper_assets.settings import ScoringConfig
 
-_RIDGE = 1e-3  # on the squared coefficients; keeps a part that says nothing from running away
+_RIDGE = 1e-3  # on the squared coefficients; keeps the coefficient of a part without information small
 _TINY = 1e-300
 _FITTED = {
     "interest": ("meaning", "words", "number"),

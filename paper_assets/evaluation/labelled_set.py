@@ -1,8 +1,8 @@
 """Read a labelled set: documents, queries, and which documents are relevant to each query.
 
-A folder holds `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Other people's
-sets differ in small ways, so the usual names of files and keys are all understood; what cannot be understood is an
-error with its place, because a set that is read wrongly still gives figures.
+A folder holds `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Published
+sets differ in small ways, so all usual names of files and keys are accepted. Anything else is an error with its place,
+because a set that is read wrongly would still give figures.
 """
 
 import math
@@ -26,7 +26,7 @@ from paper_assets.small_files import is_folder, parse_json, read_small, unpacked
 _MOST_BYTES = 500_000_000  # of a labelled set, unpacked; it is held in memory whole
 _SUFFIXES = (".jsonl", ".json", ".tsv", ".txt", ".csv", ".trec")
 
-# Column names of judgements, as people write them.
+# Usual column names of judgements.
 _QUERY = frozenset(["query_id", "query-id", "query", "qid", "profile_id", "profile", "topic", "topic_id"])
 _DOC = frozenset(["doc_id", "corpus-id", "corpus_id", "docid", "docno", "doc", "paper_id", "paper", "document_id"])
 _GRADE = frozenset(["relevance", "score", "rel", "grade", "label", "judgement", "judgment"])

@@ -1,7 +1,7 @@
 """Baselines that a final list must beat: each scores the candidates of a profile's day.
 
-Two of them are the formulae of other people's programs, written from their description, with the interests standing
-for the papers that those programs know: a reader of ours may have named none.
+Two of them are the formulae of other people's programs, written from their description, with the interests in place of
+the papers that those programs know, because a profile may name no paper.
 """
 
 from collections.abc import Callable, Mapping

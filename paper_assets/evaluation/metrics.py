@@ -111,7 +111,7 @@ def judge(labelled: LabelledSet, scorer: Scorer, *, judging: EvaluationConfig) -
         np.maximum.at(grades, known.positions, known.grades)
         grades[liked] = 0.0
         if not grades.any():
-            continue  # everything relevant was already known to the asker
+            continue  # the query itself names every relevant document
         ranking = _ranking(scorer(query), query, position_of, ties)
         ranking = ranking[~liked[ranking]]
         lanes = _relevant_to(known, len(ties)) & ~liked[:, None]

@@ -15,13 +15,13 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.mcp.http import PATH, Assistants
+from paper_assets.interfaces.mcp.http import PATH, McpApplication
 from paper_assets.interfaces.mcp.server import log_to_stderr
 from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener
 from paper_assets.interfaces.page.desk import Desk, now
 from paper_assets.interfaces.page.sign_in import Sessions
 from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
-from paper_assets.interfaces.tokens import Doorkeeper
+from paper_assets.interfaces.tokens import Authenticator
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets
@@ -32,18 +32,18 @@ _SECONDS_TO_END = 2  # for answers under way
 
 def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:
     """Build the application; it answers to `names` and to the people in the file. Nothing is opened yet."""
-    doorkeeper = Doorkeeper(file=people_file(settings.home))
+    authenticator = Authenticator(file=people_file(settings.home))
     token = form_token_of(settings)
-    sessions = Sessions(doorkeeper=doorkeeper, key=hmac.digest(token.encode(), b"sessions", sha256), clock=now)
+    sessions = Sessions(authenticator=authenticator, key=hmac.digest(token.encode(), b"sessions", sha256), clock=now)
     desk = Desk(settings=settings, environ=environ, token=token, sessions=sessions)
-    assistants = Assistants(settings=settings, environ=environ, doorkeeper=doorkeeper, names=names)
+    mcp = McpApplication(settings=settings, environ=environ, authenticator=authenticator, names=names)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with assistants.running():
+        async with mcp.running():
             yield
 
-    routes = [Route(PATH, assistants), Mount("/", build_app(desk, names=names))]
+    routes = [Route(PATH, mcp), Mount("/", build_app(desk, names=names))]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

@@ -114,8 +114,8 @@ def _or_fault(paper_id: str, make: Callable[P, T], *given: P.args, **named: P.kw
         return f"{named_error(error, paper_id)}"
 
 
-def _listed(said: list[str] | str) -> list[str]:
-    return [said] if isinstance(said, str) else said
+def _listed(sentences: list[str] | str) -> list[str]:
+    return [sentences] if isinstance(sentences, str) else sentences
 
 
 def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
@@ -141,7 +141,9 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
         "profile": profile,
         "day": f"{day}",
         **about,
-        "questions": [{"paper_id": each, "title": papers.get(each, _GONE)["title"]} for each in about["questions"]],
+        "questions": [
+            {"paper_id": paper_id, "title": papers.get(paper_id, _GONE)["title"]} for paper_id in about["questions"]
+        ],
         "papers": [brief(row) for row in stored.listed],
         "maybe": [brief(row) for row in stored.maybe],
     }
@@ -243,7 +245,7 @@ def list_changes(
     )
 
 
-def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
+def find_papers_named(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:
     """Find the (id, title) of papers by an id, a URL, a title or words of a title; at most `_MAX_MATCHES`.
 
     Searches the papers considered for the profile's list first, then all stored papers.
@@ -258,8 +260,8 @@ def papers_meant(warehouse: Warehouse, profile: str, day: date, text: str) -> li
     if not words:
         return []
     judged = candidates(warehouse, day, profile).select(["paper_id", "title"]).to_pylist()
-    found = [(row["paper_id"], row["title"]) for row in judged if _holds(row["title"], words)]
-    return (found or papers_with_words(warehouse, words, most=_MAX_MATCHES))[:_MAX_MATCHES]
+    matching = [(row["paper_id"], row["title"]) for row in judged if _holds(row["title"], words)]
+    return (matching or papers_with_words(warehouse, words, most=_MAX_MATCHES))[:_MAX_MATCHES]
 
 
 def _holds(title: str, words: Sequence[str]) -> bool:
@@ -350,7 +352,7 @@ def citations(
             raise InvalidInput(f"a rating is one of {', '.join(WORDS)}, got {rated[:40]!r}")
         if day is not None:
             raise InvalidInput("a day and a rating: give one of them")
-        ids = [each.paper_id for each in last_ratings(warehouse, profile) if each.rating == rated]
+        ids = [rating.paper_id for rating in last_ratings(warehouse, profile) if rating.rating == rated]
     else:
         day = day or latest_ranking_day(warehouse, profile)
         if day is None:

@@ -107,7 +107,7 @@ class Waiting:
         self._waiting[connection] = address
         self._by_address[address] += 1
         if self._by_address[address] > self.most_of_address:
-            self._close(next(each for each, of in self._waiting.items() if of == address))
+            self._close(next(waiting for waiting, of in self._waiting.items() if of == address))
         elif len(self._waiting) > self.most:
             self._close(next(iter(self._waiting)))
 

@@ -30,7 +30,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is started ag
 _STABLE = 60.0  # seconds after which a child that dies is started again at once
 _END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
 _POLL = 0.2
-_STUCK = 60.0  # seconds for which a program says that it cannot work before it is started again
+_STUCK = 60.0  # seconds for which a program reports that it cannot work before it is restarted
 _SILENCE = 90.0  # seconds without such a line after which it works again; the daemon looks every 60 seconds
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _CHILD = "--child"
@@ -148,7 +148,9 @@ def supervise(
     try:
         with store_lock(home / "up", deadline=0.5):
             children = [_Child(service) for service in wanted]
-            log.write("INFO", "up", f"starting {', '.join(each.name for each in wanted)}", show=True)
+            log.write(
+                "INFO", "up", f"starting {', '.join(wanted_service.name for wanted_service in wanted)}", show=True
+            )
             try:
                 while not received and (survives_terminal or os.getppid() == parent):
                     before, offset = offset, clock() - time.monotonic()
@@ -269,7 +271,7 @@ def main() -> None:
             time.sleep(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    sys.argv = ["paper-assets", *[each for each in sys.argv[1:] if each != _CHILD]]
+    sys.argv = ["paper-assets", *[argument for argument in sys.argv[1:] if argument != _CHILD]]
     threading.Thread(target=watch, daemon=True).start()
     program()
 

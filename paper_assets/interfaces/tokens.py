@@ -35,7 +35,7 @@ class TooManyTokens(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doorkeeper:
+class Authenticator:
     """The people of a file, and the wrong tokens of the last minute by address."""
 
     file: Path
@@ -66,7 +66,7 @@ class Doorkeeper:
 
     def _count(self, token: str, address: str) -> None:
         now, prefix = self.clock(), token[:_PREFIX]
-        tried = {each: at for each, at in self._wrong.get(address, {}).items() if now - at < _WITHIN}
+        tried = {wrong_token: at for wrong_token, at in self._wrong.get(address, {}).items() if now - at < _WITHIN}
         same = [at for (start, _), at in tried.items() if start == prefix]
         wrong = (prefix, token_hash(token))
         if wrong in tried or (len(same) < _MAX_WRONG and len(tried) < _MAX_WRONG_OF_ADDRESS):

@@ -303,7 +303,7 @@ def _analysis(
     def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
         seconds = config.deadline if clients.models_go_on else min(config.deadline, left())
         if seconds <= 0:
-            raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to go on")
+            raise LLMError(f"the time for this call is over after {done} answers; they are kept: ask again to continue")
         user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
         return model.ask(system=system, user=user, schema=schema, deadline=seconds).value
 

@@ -45,7 +45,7 @@ class PdfReport:
         return bool(self.added or self.removed)
 
 
-def bring_in_pdfs(
+def import_pdfs(
     warehouse: Warehouse,
     embedder: Embedder | None,
     profile: str,

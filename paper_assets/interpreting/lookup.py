@@ -42,7 +42,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LonePdf:
+class PdfUrl:
     """The URL of a PDF without any identifier."""
 
     url: str
@@ -55,7 +55,7 @@ class Title:
     text: str
 
 
-Identified = Work | LonePdf | Title
+Identified = Work | PdfUrl | Title
 
 
 def identified(
@@ -81,7 +81,7 @@ def identified(
     if pdf_url is not None:
         named = _named(pdf_url)
         keeps_texts = named and (source := source_of(str(named.paper_id))) and source.texts
-        return named if named and keeps_texts else LonePdf(url=hosts.check(pdf_url))
+        return named if named and keeps_texts else PdfUrl(url=hosts.check(pdf_url))
     if title is not None:
         words = " ".join(title.split())
         if not words or len(words) > LONGEST_TITLE:
@@ -107,9 +107,9 @@ def _named(url: str) -> Work | None:
     return None
 
 
-def _pdf_at(url: str) -> LonePdf | None:
+def _pdf_at(url: str) -> PdfUrl | None:
     path = unquote(urlsplit(url).path).lower()
-    return LonePdf(url=url) if path.endswith(".pdf") or path == "/pdf" else None
+    return PdfUrl(url=url) if path.endswith(".pdf") or path == "/pdf" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +259,7 @@ def content_of(clients: Clients, paper: Paper, left: SecondsLeft) -> Content:
     address, form, pages = _read(clients, paper, left)
     newest = kept is None or kept.version < paper.version
     warning = _keep(clients, paper, pages) if newest and is_text_of(address, paper.paper_id, paper.version) else None
-    return Content(text=put_together(pages), source=form, warning=warning)
+    return Content(text=join_pages(pages), source=form, warning=warning)
 
 
 def _read(
@@ -312,7 +312,7 @@ def pdf_pages(clients: Clients, url: str, *, named: str, left: SecondsLeft) -> t
         raise
 
 
-def put_together(pages: tuple[str, ...]) -> str:
+def join_pages(pages: tuple[str, ...]) -> str:
     """Join the pages as the passages are joined that they are stored as."""
     return PARTED_BY.join(chunks_of("\n".join(pages), size=PASSAGE, overlap=0))
 

@@ -11,14 +11,14 @@ from paper_assets.errors import InvalidInput, InvalidPaper, PaperNotFound, Sourc
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.lookup import (
     ContentSource,
-    LonePdf,
+    PdfUrl,
     Work,
     content_of,
     digest,
     find,
     identified,
+    join_pages,
     pdf_pages,
-    put_together,
     same_title,
 )
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
@@ -215,7 +215,7 @@ def fetch_paper(
     clients, left = clients.of_one_call(), clients.started()
     steps = 2 if include_pdf_content else 1
     clients.progress(0, steps, "finding the paper")
-    if isinstance(wanted, LonePdf):
+    if isinstance(wanted, PdfUrl):
         fetched = _lone_pdf(clients, wanted.url, left)
     else:
         record = find(clients, wanted, left)
@@ -291,7 +291,7 @@ def _lone_pdf(clients: Clients, url: str, left: SecondsLeft) -> FetchedPaper:
     paper = Paper(paper_id=f"PDF:{digest(url)}", title=first[:200], abstract="", authors=(), pdf_url=url)
     return FetchedPaper(
         paper=paper,
-        content=put_together(pages),
+        content=join_pages(pages),
         content_source="pdf",
         url=url,
         warnings=("nothing but the PDF is known; its first line stands for its title",),

@@ -130,7 +130,7 @@ def rate(
     )
 
 
-def take_back(
+def withdraw_rating(
     warehouse: Warehouse, profile: str, paper_id: str, *, given_in: Place, now: datetime, profiles_dir: Path
 ) -> Rated:
     """Withdraw the paper's rating; a paper without a rating stays as it is.

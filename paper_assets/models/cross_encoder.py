@@ -75,7 +75,7 @@ def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarra
         if loaded.max_seq_length is None or loaded.max_seq_length > _LONGEST:
             loaded.max_seq_length = _LONGEST
         trial: np.ndarray = loaded.predict([("one text", "another text")], show_progress_bar=False)
-    except Exception as error:  # any of three libraries, for any damage to a file
+    except Exception as error:  # any of three libraries can raise any exception for a damaged file
         raise ModelUnavailable(f"{kind} {name!r} cannot be loaded: {reason_of(error)}") from None
     if not np.isfinite(trial).all():
         raise ModelUnavailable(f"{kind} {name!r} gives no finite scores; its files may be damaged")

@@ -338,7 +338,7 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
             meter.take_call()
         try:
             reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
-        except SchemaRefused as refused:  # not a failure of the server: ask in its own form, else by the text only
+        except SchemaRefused as refused:  # no failure: ask in a form that it accepts
             older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
             prompt = replace(prompt, as_object=True) if older else replace(prompt, schema=None)
             continue

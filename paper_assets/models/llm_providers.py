@@ -60,7 +60,7 @@ class SchemaRefused(Exception):
         self.takes_objects = "json_object" in message
 
 
-def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool) -> Mapping[str, Any]:
+def answer_json(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool) -> Mapping[str, Any]:
     """Return the JSON object of a successful answer. Raises the error that any other status and body mean."""
     status, prefix = response.status_code, config.provider.upper()
     try:
@@ -68,7 +68,7 @@ def judged(config: LLMConfig, response: "httpx2.Response", *, with_schema: bool)
     except (ValueError, RecursionError):
         body = None
     key_variable = f"{prefix}_API_KEY" if config.api_key else f"{prefix}_BASE_URL"
-    message, code = said(body, config), _error_code(body)
+    message, code = server_message(body, config), _error_code(body)
     if 200 <= status < 300:
         if isinstance(body, dict):
             return body
@@ -113,8 +113,8 @@ def _error_code(body: object) -> str | None:
     return "insufficient_quota" if "insufficient_quota" in codes else next(iter(codes), None)
 
 
-def said(body: object, config: LLMConfig) -> str:
-    """Return `: what the server said`, tidied, or an empty text."""
+def server_message(body: object, config: LLMConfig) -> str:
+    """Return `: ` and the message of the server, made safe; empty if there is none."""
     error = body.get("error", body) if isinstance(body, dict) else None
     text = error.get("message") or error.get("detail") if isinstance(error, dict) else error
     return f": {tidy(text, config)}" if isinstance(text, str) and text.strip() else ""
@@ -220,7 +220,7 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
                 raise LLMError(
                     f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is not a chat answer"
                 )
-            answer = judged(config, response, with_schema=prompt.schema is not None)
+            answer = answer_json(config, response, with_schema=prompt.schema is not None)
     except httpx2.TimeoutException:
         raise TryFailed(f"no answer within {timeout:.3g} s") from None
     except httpx2.HTTPError as error:
@@ -239,7 +239,9 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
             output_tokens=_count(output_tokens, estimated_tokens(text)),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise LLMError(f"{config.named} answered JSON that is not a chat answer{said(answer, config)}") from None
+        raise LLMError(
+            f"{config.named} answered JSON that is not a chat answer{server_message(answer, config)}"
+        ) from None
 
 
 @cache

@@ -33,8 +33,8 @@ from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, best_practices, with_vectors
 
 NAME = "best_practice_archive"
-_SPREAD_FROM = 10  # fewer best practices say nothing about their spread
-_MOST_SHARE = 0.8  # of one level or one category; more, and the others learn from strangers
+_SPREAD_FROM = 10  # with fewer best practices the spread has no meaning
+_MOST_SHARE = 0.8  # of one level or category; above it, the others get examples from another field
 
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:

@@ -17,7 +17,7 @@ from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, previous_ranking, ranking
 from paper_assets.stores.warehouse import Warehouse
 
-# Comparisons by a hash of all they depend on: a page shows the same one at each opening, and each takes 0.1 s.
+# Comparisons by a hash of their inputs: a page shows the same one at each opening, and computing it takes 0.1 s.
 _COMPARED: dict[bytes, Changes] = {}
 _MOST_COMPARED = 128
 

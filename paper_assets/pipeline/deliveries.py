@@ -30,7 +30,7 @@ _PASSWORD = "PAPER_ASSETS_SMTP_PASSWORD"  # noqa: S105  # the variable's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class OutgoingDigest:
     """A digest with its pages, and the URL at which the desk shows it."""
 
     digest: Digest
@@ -53,15 +53,18 @@ class Undelivered:
         return f"{self.profile}{f' {self.day}' if self.day else ''} {self.channel}: {self.reason}"
 
 
-def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> list[Delivery]:
+def deliver(workspace: Workspace, outgoing: OutgoingDigest, *, again: bool = False) -> list[Delivery]:
     """Send the digest on every channel of its profile that has not had it; return the state of each channel.
 
     `again`: also where the outcome is unknown, or, if it is known for every channel, where it was sent. A failure is
     recorded, not raised. Raises InvalidProfile for an unreadable `delivery.json`, StoreError.
     """
-    digest, warehouse = parcel.digest, workspace.warehouse
+    digest, warehouse = outgoing.digest, workspace.warehouse
     options = load_delivery(workspace.settings.profiles_dir, digest.profile)
-    ways: dict[str, Callable[[Workspace, DeliveryOptions, Parcel], str | None]] = {MAIL: _mail, WEBHOOK: _webhook}
+    ways: dict[str, Callable[[Workspace, DeliveryOptions, OutgoingDigest], str | None]] = {
+        MAIL: _mail,
+        WEBHOOK: _webhook,
+    }
     before = {
         each.channel: each.state
         for each in deliveries(warehouse, [digest.profile], since=digest.day)
@@ -74,7 +77,7 @@ def deliver(workspace: Workspace, parcel: Parcel, *, again: bool = False) -> lis
             continue
         state: State = "sent"
         try:
-            reason = ways[channel](workspace, options, parcel)
+            reason = ways[channel](workspace, options, outgoing)
         except DeliveryUncertain as fault:
             state, reason = "sending", str(fault)
         except Exception as fault:
@@ -110,8 +113,8 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
     return found
 
 
-def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str | None:
-    settings, environ, digest = workspace.settings, workspace.access.environ, parcel.digest
+def _mail(workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest) -> str | None:
+    settings, environ, digest = workspace.settings, workspace.access.environ, outgoing.digest
     if options.mail is None or not settings.smtp_host or not settings.mail_from:
         raise InvalidInput("mail needs PAPER_ASSETS_SMTP_HOST and PAPER_ASSETS_MAIL_FROM; set them, or take it out")
     to = options.mail.to
@@ -122,8 +125,8 @@ def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str
                 subject=message_of(digest).subject,
                 sender=settings.mail_from,
                 to=recipient,
-                text=parcel.text,
-                html=parcel.html,
+                text=outgoing.text,
+                html=outgoing.html,
                 identity=f"digest.{digest.profile}.{digest.day}",
                 now=workspace.clock(),
             ),
@@ -141,8 +144,8 @@ def _mail(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> str
     return f"{refused} of {len(to)} recipients refused by {server.host}" if refused else None
 
 
-def _webhook(workspace: Workspace, options: DeliveryOptions, parcel: Parcel) -> None:
+def _webhook(workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest) -> None:
     if options.webhook is not None:
         variable = options.webhook.address_in
         address = secret(workspace.access.environ, variable)
-        post_webhook(address, message_of(parcel.digest, desk=parcel.desk).payload, variable=variable)
+        post_webhook(address, message_of(outgoing.digest, desk=outgoing.desk).payload, variable=variable)

@@ -21,7 +21,7 @@ from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import NotComputed, StoreError, named_error
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
-from paper_assets.pipeline.deliveries import Parcel, deliver, undelivered
+from paper_assets.pipeline.deliveries import OutgoingDigest, deliver, undelivered
 from paper_assets.pipeline.staleness import (
     DIGESTS,
     due_days,
@@ -286,18 +286,20 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     return Made(new=new, failures=failures, details=written)
 
 
-def parcel(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Parcel:
+def outgoing_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> OutgoingDigest:
     """Render the day's digest for sending. Raises NotComputed if there is no ranking."""
     digest = gather(warehouse, profile, day, settings=settings)
     desk = desk_address(settings, profile, day)
-    return Parcel(digest=digest, html=mail_html(digest, desk=desk), text=mail_text(digest, desk=desk), desk=desk)
+    return OutgoingDigest(
+        digest=digest, html=mail_html(digest, desk=desk), text=mail_text(digest, desk=desk), desk=desk
+    )
 
 
 def _send(workspace: Workspace, profile: str) -> None:
     """Send what is due for the profile. The digest succeeds even if that fails; `digests_were_sent` reports it."""
     try:
         for day in sorted(due_days(workspace, profile)):
-            found = parcel(workspace.warehouse, profile, day, settings=workspace.settings)
+            found = outgoing_digest(workspace.warehouse, profile, day, settings=workspace.settings)
             for each in deliver(workspace, found):
                 workspace.log.info(f"{profile} {day}, {each.channel}: {each.state} {each.reason or ''}")
     except StoreError:

@@ -38,7 +38,7 @@ from paper_assets.stores.embeddings import (
 )
 from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.papers import day_fingerprints, papers_between
-from paper_assets.stores.vectors import SyncReport, VectorIndex, distrust, self_check, sync
+from paper_assets.stores.vectors import SyncReport, VectorIndex, mark_for_rebuild, self_check, sync
 
 NAME: Final = "paper_embeddings"
 COLLECTION: Final = "abstract"
@@ -191,7 +191,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
         values["map"] = Scatter(
             centred @ axes.T,
             [group for group, has in zip(groups, found, strict=True) if has],
-            title=f"The papers of {day} by likeness (two principal axes)",
+            title=f"The papers of {day} by similarity (two principal axes)",
         )
     version = embedding_version(day_fingerprints(warehouse, day, day).get(day, "empty"), model.name)
     return Report(version, values)
@@ -239,7 +239,7 @@ def index_finds_its_vectors(
     """
     lost = self_check(index, collection, list(ids), vectors)
     if len(lost) > _LOST_AT_MOST * len(ids):
-        distrust(index, collection)
+        mark_for_rebuild(index, collection)
     return Checked(passed=not lost, counted={"asked": len(ids), "lost": lost[:20]})
 
 

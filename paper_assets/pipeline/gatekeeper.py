@@ -167,7 +167,7 @@ def _found(
         yield each, rank(tasks[each], verifier=verifier)
 
 
-_HELD_SECONDS = 0.5  # for which the store is kept open; opening it to write takes as long as making a third of a list
+_HELD_SECONDS = 0.5  # seconds for which the store is kept open; opening it to write takes a third of the time of a list
 _RECOMPUTED_WITHIN = 1e-9  # stored as doubles; anything more is another formula
 
 
@@ -227,13 +227,13 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
                     *((name, "double", "dimension, 0..1") for name in DIMENSIONS),
                     ("bonus", "double", "ranking mode"),
                     ("soft_penalty", "double", "soft keywords"),
-                    ("diversity_penalty", "double", "likeness to a chosen paper"),
+                    ("diversity_penalty", "double", "similarity to a chosen paper"),
                     ("penalty_keywords", "list<string>", "soft keywords found"),
                     ("evaluation_method", "string", "what judged the relevance"),
                     ("tags", "list<string>", "tags"),
                     ("lane", "string", "the interest, else the liked paper, that it matches best"),
                     ("below_line", "bool", "under the line, not shown"),
-                    ("meaning", "double", "relevance: likeness by meaning to that interest"),
+                    ("meaning", "double", "relevance: similarity of meaning to that interest"),
                     ("words", "double", "relevance: share of that interest's words"),
                     ("library", "double", "relevance: probability by the liked papers"),
                     ("lane_probability", "double", "relevance: probability by that interest alone"),

@@ -16,9 +16,9 @@ from paper_assets.stores.warehouse import Warehouse
 
 MOST = 300  # papers: more cover each other, and placing them takes longer than a reader waits
 _NEIGHBOURS = 20  # each paper keeps its place among about this many (t-SNE's perplexity)
-_STEPS, _EXAGGERATED = 300, 100  # of gradient descent, the first ones with exaggerated likeness
+_STEPS, _EXAGGERATED = 300, 100  # steps of gradient descent, and how many of them exaggerate the probabilities
 _EXAGGERATION = 12.0
-_FEW = 3  # fewer papers have no likeness to show
+_FEW = 3  # fewer papers make no map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def _tsne(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.floa
 
     For a few hundred vectors this takes about a second; scikit-learn's needs longer to be imported.
     """
-    likeness = _likeness(vectors, perplexity=max(perplexity, 1.01))
+    wanted = _neighbour_probabilities(vectors, perplexity=max(perplexity, 1.01))
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     left, scale, _ = np.linalg.svd(centred, full_matrices=False)
     places = left[:, :2] * scale[:2]
@@ -99,7 +99,7 @@ def _tsne(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.floa
         early = step < _EXAGGERATED
         near = 1 / (1 + _squared_distances(places))
         np.fill_diagonal(near, 0)
-        pull = ((_EXAGGERATION if early else 1.0) * likeness - near / near.sum()) * near
+        pull = ((_EXAGGERATION if early else 1.0) * wanted - near / near.sum()) * near
         gradient = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
         gains = np.maximum(np.where((gradient > 0) == (speed > 0), gains * 0.8, gains + 0.2), 0.01)
         speed = (0.5 if early else 0.8) * speed - rate * gains * gradient
@@ -108,7 +108,7 @@ def _tsne(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.floa
     return places
 
 
-def _likeness(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.float64]:
+def _neighbour_probabilities(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.float64]:
     """Compute how probably each vector is a neighbour of each other one: symmetric, sums to 1 (van der Maaten &
     Hinton).
     """
@@ -117,7 +117,7 @@ def _likeness(vectors: NDArray[np.float32], *, perplexity: float) -> NDArray[np.
     distances -= distances.min(axis=1)[:, None]  # changes no probability, and keeps the sums above zero
     finite = np.where(np.isfinite(distances), distances, 0)
     low, high, width = np.zeros(len(vectors)), np.full(len(vectors), np.inf), np.ones(len(vectors))
-    for _ in range(50):  # halving: the width at which each vector has as many neighbours as asked for
+    for _ in range(50):  # halving: the width at which each vector has the requested number of neighbours
         weights = np.exp(-distances * width[:, None])
         total = weights.sum(axis=1)
         near = weights / total[:, None]

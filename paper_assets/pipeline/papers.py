@@ -157,7 +157,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             )
             fetched.scholar[day], fetched.changes[day] = kept.enriched, kept.change
             if found.failure:
-                # While one source answers, the other days are worth trying too.
+                # As long as one source answers, the other days are tried too.
                 raise SourceError(str(found.failure)) if found.papers else found.failure
             if kept.failure:
                 raise kept.failure
@@ -170,7 +170,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     not_asked = [each for each in partitions if each not in new and each not in failures]
     last = next(reversed(failures.values()), None)
     if not_asked and isinstance(last, SourceError):
-        reason = f"not asked for, after {last}"
+        reason = f"not requested, after {last}"
         for source in sources:
             if source.prefix:
                 note_failure(workspace.warehouse, days_of(not_asked), reason, source=source.prefix)
@@ -285,7 +285,7 @@ STEP = Step(
 )
 
 
-_LOST_TIMES = 3  # in one run: a source that forgets more often would be asked forever
+_LOST_TIMES = 3  # in one run: a source that forgets more often would be queried forever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +311,7 @@ class Harvested:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    left_out: int = 0  # of days before the first that was asked for, and not stored
+    left_out: int = 0  # of days before the first requested one, and not stored
     withdrawn: int = 0  # marked, because the source has deleted them
     begun_anew: int = 0  # windows, because the source had forgotten the place
     faults: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Train and store a profile's `preference_model` from its ratings (SPEC L2, L3).
 
-Belongs here: from the stored ratings to a stored model, and from that to what a ranking receives. Not here: how a model
-is trained and weighed (learning/), how it moves a ranking (ranking/preferences.py).
+Belongs here: loading the ratings, storing the trained model, and preparing it for a ranking. Not here: how a model is
+trained and weighed (learning/), how it changes a ranking (ranking/preferences.py).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +50,7 @@ _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"
 
 
-def lessons(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
+def training_labels(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
     """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
 
     Imported papers are liked papers, which the library view compares with (G4), and teach nothing. A paper kept for
@@ -88,7 +88,7 @@ def _teaching(workspace: Workspace, name: str) -> Teaching:
 def current_preferences(
     warehouse: Warehouse, profile: Profile, *, model: str | None
 ) -> tuple[Preferences | None, Evidence | None]:
-    """Return the profile's model, weighed by its evidence (None: it counts nothing), and the evidence (None: no model).
+    """Return the profile's model, weighed by its evidence (None: it has no weight), and the evidence (None: no model).
 
     `model` is the embedding model's name; without one nothing is learned.
     """
@@ -164,11 +164,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:
     """Return the rated papers in the order of rating, without those that were removed or have no vector yet.
 
-    The formula judges them among other papers, as it does in a list: how near is near depends on these.
+    The formula judges them among other papers, as it does in a list: a cosine is standardized among these.
     """
     warehouse = workspace.warehouse
     teaching = _teaching(workspace, profile.name)
-    liked, weights = lessons(teaching, profile)
+    liked, weights = training_labels(teaching, profile)
     compared = [each for each, _ in _compared(warehouse, profile, liked, model=embedder.name)] if embedder else []
     embedded = set(compared)
     papers = papers_by_id(
@@ -219,7 +219,7 @@ def _inputs_of(workspace: Workspace, name: str) -> str:
     teaching, model = _teaching(workspace, name), workspace.embedding_model()
     if not teaching.ratings and not teaching.signals and name not in model_inputs(warehouse):
         return _NOTHING
-    compared = _compared(warehouse, profile, lessons(teaching, profile)[0], model=model) if model else []
+    compared = _compared(warehouse, profile, training_labels(teaching, profile)[0], model=model) if model else []
     parts = (
         CODE_VERSION,
         teaching.version,

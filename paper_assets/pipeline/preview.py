@@ -1,4 +1,4 @@
-"""Preview what an edit of a profile would change in its list: ranked as a run would rank it, and not stored (V6)."""
+"""Preview the list of an edited profile: ranked as a run would rank it, and not stored (V6)."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Any
 
-from paper_assets.interpreting.fulltexts import bring_in_pdfs
+from paper_assets.interpreting.fulltexts import import_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile
@@ -262,7 +262,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         if name not in profiles:
             profiles[name] = remembered_profile(workspace, name)
             plans = questions_of(profiles[name], settings)
-            unread[name] = bring_in_own_pdfs(warehouse, profiles[name], plans, embedder=model)
+            unread[name] = import_own_pdfs(warehouse, profiles[name], plans, embedder=model)
             for fault in unread[name]:
                 workspace.log.warning(fault)
             if model is not None and "fulltext" in _data_types(plans):
@@ -363,14 +363,14 @@ def keep_retrievals(
     return True
 
 
-def bring_in_own_pdfs(
+def import_own_pdfs(
     warehouse: Warehouse, profile: Profile, plans: Sequence[Plan], *, embedder: Embedder | None
 ) -> tuple[str, ...]:
     """Read the profile's local PDFs if a plan needs full texts; return the faults of those that cannot be read."""
     folder = profile.path / "pdf" if profile.path else None
     if folder is None or "fulltext" not in _data_types(plans):
         return ()
-    return tuple(bring_in_pdfs(warehouse, embedder, profile.name, folder).failures.values())
+    return tuple(import_pdfs(warehouse, embedder, profile.name, folder).failures.values())
 
 
 def _data_types(plans: Sequence[Plan]) -> list[DataType]:
@@ -406,7 +406,7 @@ STEP = Step(
                 ),
                 Check(
                     name="documents_are_within_the_requested_dates",
-                    description="No document of an answer is of a day that was not asked for.",
+                    description="Every document of an answer is within the requested dates.",
                     holds=documents_are_within_the_requested_dates,
                 ),
             ),

@@ -41,9 +41,9 @@ from paper_assets.stores.rewrite_progress import decided_items
 from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
 from paper_assets.stores.warehouse import Warehouse
 
-GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be advanced for this long is given up
+GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be continued for this long is no longer tried
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
-_MISSING = "missing"  # stands for the content of pages that are not there, so that it equals that of no page
+_MISSING = "missing"  # content of missing pages; differs from that of every page
 _NOTHING_ASKED, NO_REWRITES = "no questions", "none"
 
 

@@ -101,7 +101,7 @@ class Workspace:
     load_verifier: Callable[[], Verifier]
     load_writer: "Callable[[Workspace], Writer]"
     cluster: "Cluster | None" = None  # that embeds and scores (X4); None: this process alone
-    access: Access  # what sources are asked with
+    access: Access  # URLs, keys and time limits for requests to sources
     enrich_papers: EnrichPapers
     clock: Clock
     progress: Progress = ignore_progress

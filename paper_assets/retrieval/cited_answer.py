@@ -25,7 +25,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence of the answer with its citations, at least one; `stance` where both sides were asked for."""
+    """A sentence of the answer with its citations, at least one; `stance` if for and against are separate."""
 
     text: str
     citations: tuple[Citation, ...]

@@ -166,14 +166,15 @@ def _without_vectors(found: Sequence[Found], *, model: bool) -> str | None:
 
 
 def _undated(count: int) -> str | None:
-    return f"{count:,} more would match but have no date, and dates were asked for" if count else None
+    return f"{count:,} more would match but have no date, and the question limits dates" if count else None
 
 
 def _weak(scores: Sequence[float], methods: set[str], config: RetrievalConfig) -> str | None:
     floor = min((config.floors[method] for method in methods), default=0.0)
     if not scores or max(scores) >= floor:
         return None
-    return f"everything here is weak: the best likeness is {max(0.0, max(scores)):.2f}, below {floor:g} little answers"
+    best = f"{max(0.0, max(scores)):.2f}"
+    return f"everything here is weak: the best similarity is {best}; below {floor:g} documents rarely answer"
 
 
 def _cut(documents: Sequence[Candidate], cut: Mapping[str, int]) -> str | None:

@@ -33,7 +33,7 @@ class Candidate:
 
 
 PRIVATE = "private to another profile"
-OTHER_LANGUAGE = "not in the language asked for"
+OTHER_LANGUAGE = "not in the requested language"
 OUTDATED = "not the latest version"
 
 

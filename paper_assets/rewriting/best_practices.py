@@ -17,7 +17,7 @@ from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.faithfulness import claim_key, unsupported
 from paper_assets.rewriting.gate import NOT_CHECKED, claimed, not_checked, open_questions, stops, unaccepted
-from paper_assets.rewriting.measures import Likeness, clean_keywords, copied_share, keywords_of, likeness
+from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
 from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
@@ -173,13 +173,13 @@ def archive_rewrite(
     return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
 
 
-def likeness_of(embedder: Embedder | None, item: NewItem, text: str, shown: Sequence[BestPractice]) -> Likeness | None:
+def topic_fit_of(embedder: Embedder | None, item: NewItem, text: str, shown: Sequence[BestPractice]) -> TopicFit | None:
     """Compare a text with its own original and with the originals of the examples that its author was shown.
 
     A rewrite that is about the wrong paper is most often about one of those.
     """
     others = {example.paper_id or example.id: example.original_text for example in shown}
-    return likeness(embedder, title=item.title, original=item.original_text, text=text, others=others)
+    return topic_fit(embedder, title=item.title, original=item.original_text, text=text, others=others)
 
 
 def masked(practice: BestPractice) -> BestPractice:
@@ -238,8 +238,8 @@ def _held_back(
 ) -> str | None:
     """Return why the gate refuses a text: what stops it, or else its open questions (B2)."""
     found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
-    fits = likeness_of(archive.embedder, item, text, shown)
-    if held := (*stops(item, text, likeness=fits), *claimed(found.certain, accepted)):
+    fits = topic_fit_of(archive.embedder, item, text, shown)
+    if held := (*stops(item, text, fit=fits), *claimed(found.certain, accepted)):
         return f"held back by the gate: {'; '.join(held)}"
     return not_checked(unaccepted(found.all, accepted))
 

@@ -105,79 +105,113 @@ def claim_key(claim: str) -> str:
 def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
     """Yield the numbers of `text` that `source` lacks, and whether it contradicts them."""
     source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
-    known, said = quantities(source), quantities(text)
-    said = [*with_scales(said, text)]
+    known, numbers = quantities(source), [*with_scales(quantities(text), text)]
     rates = list(rates_of(known, source))
     known += [*starts_of_ranges(known, source), *units_alone(source)]
-    shown = {one.start for one in shown_sums(said, known, text)}
-    if _IN_A_HUNDRED.search(text):  # "in 58 of 100 cases, the others in 43"
-        said = [
-            replace(each, kinds=each.kinds | {"percent"}) if _is_bare(each) and not each.counted else each
-            for each in said
-        ]
-    if language != _ENGLISH:
-        said = [replace(each, kinds=_ANY_KIND if each.kinds == {"count"} else each.kinds, counted=None)
-                for each in said if each.decimals is not None]  # fmt: skip
+    shown = {number.start for number in shown_sums(numbers, known, text)}
+    numbers = _with_possible_kinds(numbers, text, language)
     names = {squeezed(word) for word in words_of(source) if not word[0].isdigit()}
     counted, lists = _by_counted(known), _lengths_of_lists(source)
-    in_words = any(one.kinds == {"share"} and one.decimals is None for one in known)
+    in_words = any(given.kinds == {"share"} and given.decimals is None for given in known)
     share = _SHARE_BESIDE_WORDS if in_words else _SHARE
-    together = _read_together(said, known, text, rates)
+    together = _read_together(numbers, known, text, rates)
     reported: set[tuple[float, frozenset[str]]] = set()
-    for each in said:
-        if (each.value, each.kinds) in reported or each in together or _is_pronoun(each) or _is_formula(each, text):
-            continue
+    for number in numbers:
         if (
-            is_difference(each, text, known)
-            or is_part(each, known, source)
-            or each.start in shown
-            or _is_prefixed(each, text, known, source)
-            or ("share" in each.kinds and each.decimals is not None and any(_close(rate, each.value) for rate in rates))
-            or ("percent" in each.kinds and any(is_rounded(100 * rate, each) for rate in rates))
-            or _is_year(each, text, known)
+            (number.value, number.kinds) in reported
+            or number in together
+            or _is_pronoun(number)
+            or _is_formula(number, text)
         ):
             continue
-        if each.decimals is not None and each.before and squeezed(each.before + each.shown) in names:
+        if (
+            is_difference(number, text, known)
+            or is_part(number, known, source)
+            or number.start in shown
+            or _is_prefixed(number, text, known, source)
+            or (
+                "share" in number.kinds
+                and number.decimals is not None
+                and any(_close(rate, number.value) for rate in rates)
+            )
+            or ("percent" in number.kinds and any(is_rounded(100 * rate, number) for rate in rates))
+            or _is_year(number, text, known)
+        ):
+            continue
+        if number.decimals is not None and number.before and squeezed(number.before + number.shown) in names:
             continue  # "GPT 4" for "GPT-4"
         if (
-            each.decimals is None
-            and each.value in lists
-            and not _miscounts(each, text)
-            and each.kinds == {"count"}
-            and not _contradicts(each, counted)
+            number.decimals is None
+            and number.value in lists
+            and not _miscounts(number, text)
+            and number.kinds == {"count"}
+            and not _contradicts(number, counted)
         ):
             continue
-        others = known
-        if each.unit and any(one.unit and _close(one.value, each.value) for one in known):
-            others = [one for one in known if one.unit and _is_same_measure(one.value, one.unit, each.value, each.unit)]
-        supporting = [one for one in others if _supports(one, each, share=share)]
-        if language != _ENGLISH and not supporting:  # the words for thousand and million are not known
-            larger = [replace(each, value=each.value * scale, hedged=True) for scale in _SCALES]
-            supporting = [one for one in known for other in larger if _supports(one, other, share=share)]
-        if _CENTS.match(text, each.end):
-            supporting += [one for one in known if _close(one.value, each.value / 100)]
+        supporting = _supporting(number, text, known, language, share=share)
         if (
             supporting
-            and not _contradicts(each, counted)
-            and not _miscounts(each, text)
-            and not _another_part(each, text, supporting, known, source)
+            and not _contradicts(number, counted)
+            and not _miscounts(number, text)
+            and not _another_part(number, text, supporting, known, source)
         ):
             continue
-        reported.add((each.value, each.kinds))
-        written = each.shown.replace(".", ",") if language in DECIMAL_COMMA else each.shown
-        yield written, _is_contradicted(each, known)
+        reported.add((number.value, number.kinds))
+        written = number.shown.replace(".", ",") if language in DECIMAL_COMMA else number.shown
+        yield written, _is_contradicted(number, known)
 
 
-def _is_contradicted(each: Quantity, known: Sequence[Quantity]) -> bool:
+def _with_possible_kinds(numbers: Sequence[Quantity], text: str, language: str) -> list[Quantity]:
+    """Add the kinds that a number of a rewrite may also be of; outside English only numbers in digits are kept."""
+    if _IN_A_HUNDRED.search(text):  # "in 58 of 100 cases, the others in 43"
+        numbers = [
+            replace(number, kinds=number.kinds | {"percent"}) if _is_bare(number) and not number.counted else number
+            for number in numbers
+        ]
+    if language == _ENGLISH:
+        return list(numbers)
+    return [
+        replace(number, kinds=_ANY_KIND if number.kinds == {"count"} else number.kinds, counted=None)
+        for number in numbers
+        if number.decimals is not None
+    ]
+
+
+def _supporting(
+    number: Quantity, text: str, known: Sequence[Quantity], language: str, *, share: float
+) -> list[Quantity]:
+    """Return the numbers of the original that give the same amount as a number of the rewrite.
+
+    `share`: tolerance of a share in words.
+    """
+    candidates = known
+    if (unit := number.unit) and any(given.unit and _close(given.value, number.value) for given in known):
+        candidates = [
+            given for given in known if given.unit and _is_same_measure(given.value, given.unit, number.value, unit)
+        ]
+    supporting = [given for given in candidates if _supports(given, number, share=share)]
+    if language != _ENGLISH and not supporting:  # the words for thousand and million are not known
+        larger = [replace(number, value=number.value * scale, hedged=True) for scale in _SCALES]
+        supporting = [given for given in known for other in larger if _supports(given, other, share=share)]
+    if _CENTS.match(text, number.end):
+        supporting += [given for given in known if _close(given.value, number.value / 100)]
+    return supporting
+
+
+def _is_contradicted(number: Quantity, known: Sequence[Quantity]) -> bool:
     """Return whether the original has the digits of a number only with another power of ten, sign or unit: 40 % or
     4,000 students for 400 students is a contradiction, 59 may be 28 + 31.
     """
-    if each.decimals is None or each.digits < _TELLING or any(_supports(one, each, share=_SHARE) for one in known):
+    if (
+        number.decimals is None
+        or number.digits < _TELLING
+        or any(_supports(given, number, share=_SHARE) for given in known)
+    ):
         return False
-    same = [one for one in known if _close(one.value, each.value)]
-    if any(map(_is_bare, (each, *same))):
+    same = [given for given in known if _close(given.value, number.value)]
+    if any(map(_is_bare, (number, *same))):
         same = []
-    return bool(same) or any(_has_digits_of(one, each) for one in known)
+    return bool(same) or any(_has_digits_of(given, number) for given in known)
 
 
 def _is_same_measure(value: float, unit: tuple[str, float], other: float, others: tuple[str, float]) -> bool:
@@ -185,18 +219,20 @@ def _is_same_measure(value: float, unit: tuple[str, float], other: float, others
     return unit[0] == others[0] and _close(value * unit[1] / others[1], other)
 
 
-def _is_bare(each: Quantity) -> bool:
-    return each.kinds == {"count"} and each.unit is None
+def _is_bare(number: Quantity) -> bool:
+    return number.kinds == {"count"} and number.unit is None
 
 
-def _has_digits_of(one: Quantity, each: Quantity) -> bool:
+def _has_digits_of(given: Quantity, number: Quantity) -> bool:
     """Return whether two numbers of the same thing, kind and dimension differ only in the power of ten."""
-    if one.kinds.isdisjoint(each.kinds) or (_is_bare(each) and (each.counted is None or one.counted != each.counted)):
+    if given.kinds.isdisjoint(number.kinds) or (
+        _is_bare(number) and (number.counted is None or given.counted != number.counted)
+    ):
         return False
-    (dimension, scale), (other, others) = each.unit or ("", 1.0), one.unit or ("", 1.0)
-    if dimension != other or one.value * each.value <= 0:
+    (dimension, scale), (other, others) = number.unit or ("", 1.0), given.unit or ("", 1.0)
+    if dimension != other or given.value * number.value <= 0:
         return False
-    power = math.log10(each.value * scale / (one.value * others))
+    power = math.log10(number.value * scale / (given.value * others))
     return abs(power - round(power)) < _SAME and round(power) != 0
 
 
@@ -205,109 +241,117 @@ def _spelt_percentile(found: re.Match[str]) -> str:
     return f"{found[0]} ({value:g}, {value:g} %; {100 - value:g} %)"
 
 
-def _is_formula(each: Quantity, text: str) -> bool:
+def _is_formula(number: Quantity, text: str) -> bool:
     """Return whether it is the 1 of "n + 1", "k = 1" or "1:1", or the zero at which a range begins."""
-    if each.value not in (0, 1, 2) or each.decimals != 0:
+    if number.value not in (0, 1, 2) or number.decimals != 0:
         return False
-    if each.value == 0 and re.match(r"-\d", text[each.end :]):
+    if number.value == 0 and re.match(r"-\d", text[number.end :]):
         return True  # the upper ten centimetres are 0-10 cm
     return bool(
-        _JOINED.search(text[max(0, each.start - 6) : each.start])
-        or _ONE_TO_ONE.search(text, max(0, each.start - 2), each.end + 2)
+        _JOINED.search(text[max(0, number.start - 6) : number.start])
+        or _ONE_TO_ONE.search(text, max(0, number.start - 2), number.end + 2)
     )
 
 
-def _is_prefixed(each: Quantity, text: str, known: Sequence[Quantity], source: str) -> bool:
+def _is_prefixed(number: Quantity, text: str, known: Sequence[Quantity], source: str) -> bool:
     """Return whether it has the unit of a number of the original with a prefix: 1.8 mS/cm for 0.0018 S/cm."""
-    unit = _PREFIXED.match(text, each.end)
-    if each.unit or unit is None:
+    unit = _PREFIXED.match(text, number.end)
+    if number.unit or unit is None:
         return False
-    value = each.value * PREFIX_SCALES[unit["prefix"]]
+    value = number.value * PREFIX_SCALES[unit["prefix"]]
     same = re.compile(rf"\s?{re.escape(unit['unit'])}(?![A-Za-z])")
-    return any(abs(one.value - value) <= 1e-6 * abs(value) and same.match(source, one.end) for one in known)
+    return any(abs(given.value - value) <= 1e-6 * abs(value) and same.match(source, given.end) for given in known)
 
 
-def _is_pronoun(each: Quantity) -> bool:
+def _is_pronoun(number: Quantity) -> bool:
     """Return whether it may be the pronoun: "one of them", "with one another"."""
-    return each.shown == "one" and each.kinds == {"count"} and each.unit is None
+    return number.shown == "one" and number.kinds == {"count"} and number.unit is None
 
 
-def _is_year(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
+def _is_year(number: Quantity, text: str, known: Sequence[Quantity]) -> bool:
     """Return whether it is the second year of a range: the 24 of 2015-24."""
-    first = re.search(r"\b((?:19|20)\d\d)[-/]$", text[max(0, each.start - 5) : each.start])
-    year = int(first[1]) // 100 * 100 + each.value if first and each.value < 100 else None
-    return any(one.value == year for one in known)
+    first = re.search(r"\b((?:19|20)\d\d)[-/]$", text[max(0, number.start - 5) : number.start])
+    year = int(first[1]) // 100 * 100 + number.value if first and number.value < 100 else None
+    return any(given.value == year for given in known)
 
 
 def _read_together(
-    said: Sequence[Quantity], known: Sequence[Quantity], text: str, rates: Sequence[float]
+    numbers: Sequence[Quantity], known: Sequence[Quantity], text: str, rates: Sequence[float]
 ) -> list[Quantity]:
     """Return the numbers of pairs that the original has as one: "3 in 10,000" for 0.03 %, "four or five" for 4.6."""
-    values = [one.value / 100 if "percent" in one.kinds else one.value for one in known]
+    values = [given.value / 100 if "percent" in given.kinds else given.value for given in known]
     values += rates
     found: list[Quantity] = []
-    for one, other in pairwise(said):
-        between = text[one.end : other.start]
-        if _OUT_OF.fullmatch(between) and 0 < one.value < other.value:
-            rate = one.value / other.value
-            if any(abs(rate - value) <= min(0.5 / other.value, 0.1 * rate) for value in values):
-                found += [one, other]
-        elif between == " or " and other.value == one.value + 1 and any(one.value < v < other.value for v in values):
-            found += [one, other]
+    for first, second in pairwise(numbers):
+        between = text[first.end : second.start]
+        if _OUT_OF.fullmatch(between) and 0 < first.value < second.value:
+            rate = first.value / second.value
+            if any(abs(rate - value) <= min(0.5 / second.value, 0.1 * rate) for value in values):
+                found += [first, second]
+        elif (
+            between == " or "
+            and second.value == first.value + 1
+            and any(first.value < v < second.value for v in values)
+        ):
+            found += [first, second]
     return found
 
 
 def _by_counted(known: Iterable[Quantity]) -> dict[str, set[float]]:
     """Return the numbers of the original by what they count; numbers of an unknown thing could be of anything."""
     found: dict[str, set[float]] = {}
-    for each in known:
-        if each.counted:
-            found.setdefault(each.counted, set()).add(each.value)
+    for given in known:
+        if given.counted:
+            found.setdefault(given.counted, set()).add(given.value)
     unknown = {
-        each.value
-        for each in known
-        if each.counted is None and each.kinds == {"count"} and _close(each.value, round(each.value))
+        given.value
+        for given in known
+        if given.counted is None and given.kinds == {"count"} and _close(given.value, round(given.value))
     }  # 6.9B too
     return {thing: values | unknown for thing, values in found.items()}
 
 
-def _contradicts(each: Quantity, counted: dict[str, set[float]]) -> bool:
+def _contradicts(number: Quantity, counted: dict[str, set[float]]) -> bool:
     """Return whether the original counts the same things and always gives another number."""
-    if each.counted not in counted or not _close(each.value, round(each.value)):
+    if number.counted not in counted or not _close(number.value, round(number.value)):
         return False
-    if each.bound:  # "less than five euros" for 4.60 euros
-        return not any(_near(value, each, decimals=None) for value in counted[each.counted])
-    return not any(_close(value, each.value) for value in counted[each.counted])
+    if number.bound:  # "less than five euros" for 4.60 euros
+        return not any(_near(value, number, decimals=None) for value in counted[number.counted])
+    return not any(_close(value, number.value) for value in counted[number.counted])
 
 
-def _miscounts(each: Quantity, text: str) -> bool:
+def _miscounts(number: Quantity, text: str) -> bool:
     """Return whether the rewrite itself lists another number of things: "two parts: this; that; and a third"."""
-    listed = _ANNOUNCED.match(text, each.end) if each.kinds == {"count"} else None
-    return listed is not None and listed[1].count(";") + 1 != each.value
+    listed = _ANNOUNCED.match(text, number.end) if number.kinds == {"count"} else None
+    return listed is not None and listed[1].count(";") + 1 != number.value
 
 
 def _another_part(
-    each: Quantity, text: str, supporting: Sequence[Quantity], known: Sequence[Quantity], source: str
+    number: Quantity, text: str, supporting: Sequence[Quantity], known: Sequence[Quantity], source: str
 ) -> bool:
     """Return whether the original gives another share or multiple of the same thing, and this one only of something
     else.
     """
-    thing = _shared(each, text)
-    if not thing or not any(thing & _shared(one, source) for one in known):
+    thing = _shared(number, text)
+    if not thing or not any(thing & _shared(given, source) for given in known):
         return False
-    before = (re.split(r"[,;:()]|\.\s", source[max(0, one.start - _BEFORE) : one.start])[-1] for one in supporting)
-    told = (_shared(one, source) | frozenset(stems_in(words)) for one, words in zip(supporting, before, strict=True))
-    return not any(thing & words for words in told)
+    before = (
+        re.split(r"[,;:()]|\.\s", source[max(0, given.start - _BEFORE) : given.start])[-1] for given in supporting
+    )
+    things = (
+        _shared(given, source) | frozenset(stems_in(words)) for given, words in zip(supporting, before, strict=True)
+    )
+    return not any(thing & words for words in things)
 
 
-def _shared(each: Quantity, text: str) -> frozenset[str]:
+def _shared(number: Quantity, text: str) -> frozenset[str]:
     """Return the stems of what a share, percentage or multiple is of: "half of the network", "twice its size"."""
-    if each.kinds.isdisjoint(("share", "percent", "times")):
+    if number.kinds.isdisjoint(("share", "percent", "times")):
         return frozenset()
-    found = _OF_WHAT.match(text, each.end)
+    found = _OF_WHAT.match(text, number.end)
     words = found[1].lower().split() if found else []
-    said = list(takewhile(lambda word: word not in FUNCTION_WORDS, words))
-    return frozenset(map(stem, said))
+    noun_phrase = list(takewhile(lambda word: word not in FUNCTION_WORDS, words))
+    return frozenset(map(stem, noun_phrase))
 
 
 def _lengths_of_lists(source: str) -> set[float]:
@@ -330,84 +374,92 @@ def _lengths_of_lists(source: str) -> set[float]:
     return {float(length) for length in lengths if length <= _MOST_LISTED}
 
 
-def _supports(source: Quantity, said: Quantity, *, share: float) -> bool:
-    if not source.kinds.isdisjoint(said.kinds) and _same_amount(source, said):
+def _supports(source: Quantity, number: Quantity, *, share: float) -> bool:
+    if not source.kinds.isdisjoint(number.kinds) and _same_amount(source, number):
         return True
-    if "percent" in said.kinds:
+    if "percent" in number.kinds:
         if "share" in source.kinds or ("count" in source.kinds and 0 < source.value < 1):
-            return _near(source.value * 100, said, decimals=source.decimals and max(source.decimals - 2, 0))
+            return _near(source.value * 100, number, decimals=source.decimals and max(source.decimals - 2, 0))
         if "count" in source.kinds and source.decimals:  # "an accuracy of 93.7"
-            return _near(source.value, said, decimals=source.decimals)
-    below_one = "count" in said.kinds and 0 < said.value < 1 and not (source.unit or said.unit)
-    if ("share" in said.kinds or below_one) and _share_of(source, said, within=share):
+            return _near(source.value, number, decimals=source.decimals)
+    below_one = "count" in number.kinds and 0 < number.value < 1 and not (source.unit or number.unit)
+    if ("share" in number.kinds or below_one) and _share_of(source, number, within=share):
         return True
-    if said.kinds == {"times"} and said.hedged and source.kinds == {"count"} and source.decimals and not source.unit:
-        return _near(source.value, said, decimals=source.decimals)  # "about four times as wide" for 4.12 Earth radii
-    if "times" in said.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, said.value):
+    if (
+        number.kinds == {"times"}
+        and number.hedged
+        and source.kinds == {"count"}
+        and source.decimals
+        and not source.unit
+    ):
+        return _near(source.value, number, decimals=source.decimals)  # "about four times as wide" for 4.12 Earth radii
+    if "times" in number.kinds and "percent" in source.kinds and _close(source.value / 100 + 1, number.value):
         return True  # 100 % more is twice
-    if said.kinds == {"percent"} and "times" in source.kinds and source.value > 1:
-        whole = 0 if said.more or said.less else 100 * source.value  # 1.7 times is 70 % more, and 170 %
-        return _close(100 * (source.value - 1), said.value) or _close(whole, said.value)
-    if said.kinds == {"count"} and said.decimals and not source.kinds.isdisjoint(("percent", "times")):
-        return _close(source.value, said.value)  # a table's 93.7 for 93.7 %
+    if number.kinds == {"percent"} and "times" in source.kinds and source.value > 1:
+        whole = 0 if number.more or number.less else 100 * source.value  # 1.7 times is 70 % more, and 170 %
+        return _close(100 * (source.value - 1), number.value) or _close(whole, number.value)
+    if number.kinds == {"count"} and number.decimals and not source.kinds.isdisjoint(("percent", "times")):
+        return _close(source.value, number.value)  # a table's 93.7 for 93.7 %
     return False
 
 
-def _share_of(source: Quantity, said: Quantity, *, within: float) -> bool:
+def _share_of(source: Quantity, number: Quantity, *, within: float) -> bool:
     """Return whether "half", "1/3" or 0.93 expresses a percentage, its remainder, or a factor of the original."""
-    in_words = said.decimals is None
+    in_words = number.decimals is None
     if "percent" in source.kinds:
         part = source.value / 100
-        if in_words and said.bound == "below" and 0 <= part - said.value <= _BOUNDED * part:
+        if in_words and number.bound == "below" and 0 <= part - number.value <= _BOUNDED * part:
             return True  # "more than half" for 54.9 %
         if in_words:
-            return abs(part - said.value) <= within or (source.less and abs(1 - part - said.value) <= within)
-        return _close(part, said.value)
+            return abs(part - number.value) <= within or (source.less and abs(1 - part - number.value) <= within)
+        return _close(part, number.value)
     if "count" in source.kinds and 0 < source.value < 1:
-        return _close(source.value, said.value) or (in_words and abs(source.value - said.value) <= _SHARE_OF_ONE)
-    if "times" in source.kinds and said.more and in_words:  # "a third more" for 1.3 times
-        return abs(source.value - 1 - said.value) <= _SHARE
+        return _close(source.value, number.value) or (in_words and abs(source.value - number.value) <= _SHARE_OF_ONE)
+    if "times" in source.kinds and number.more and in_words:  # "a third more" for 1.3 times
+        return abs(source.value - 1 - number.value) <= _SHARE
     if "times" in source.kinds and source.value > 1 and source.less:
-        return _close(1 / source.value, said.value) or (in_words and abs(1 / source.value - said.value) <= within)
-    return "share" in source.kinds and _close(source.value, said.value)
+        return _close(1 / source.value, number.value) or (in_words and abs(1 / source.value - number.value) <= within)
+    return "share" in source.kinds and _close(source.value, number.value)
 
 
-def _same_amount(source: Quantity, said: Quantity) -> bool:
-    if source.unit and said.unit:
-        if source.unit[0] != said.unit[0]:
+def _same_amount(source: Quantity, number: Quantity) -> bool:
+    if source.unit and number.unit:
+        if source.unit[0] != number.unit[0]:
             return False
-        scale = source.unit[1] / said.unit[1]
-        return _near(source.value * scale, said, decimals=source.decimals)
-    return _near(source.value, said, decimals=source.decimals)
+        scale = source.unit[1] / number.unit[1]
+        return _near(source.value * scale, number, decimals=source.decimals)
+    return _near(source.value, number, decimals=source.decimals)
 
 
-def _near(value: float, said: Quantity, *, decimals: int | None) -> bool:
+def _near(value: float, number: Quantity, *, decimals: int | None) -> bool:
     """Return whether the numbers are equal, one is the other with fewer decimals, or a hedged one is a rounder one."""
-    if _close(value, said.value):
+    if _close(value, number.value):
         return True
-    if said.decimals is not None and said.digits >= 2 and not _close(value, round(value)):
-        if (decimals is None or said.decimals < decimals) and _close(round(value, said.decimals), said.value):
+    if number.decimals is not None and number.digits >= 2 and not _close(value, round(value)):
+        if (decimals is None or number.decimals < decimals) and _close(round(value, number.decimals), number.value):
             return True
-        if said.decimals == 0 and decimals is None and _close(round(value), said.value):
+        if number.decimals == 0 and decimals is None and _close(round(value), number.value):
             return True
-    if said.bound and not said.decimals and _is_next_round(value, said):
+    if number.bound and not number.decimals and _is_next_round(value, number):
         return True
-    if said.bound and said.digits <= 2 and not said.decimals:  # "less than five" for 4.60
-        apart = said.value - value if said.bound == "above" else value - said.value
+    if number.bound and number.digits <= 2 and not number.decimals:  # "less than five" for 4.60
+        apart = number.value - value if number.bound == "above" else value - number.value
         if 0 <= apart <= _BOUNDED * value:
             return True
-    if said.hedged and said.decimals == 1 and _close(2 * said.value, round(2 * said.value)):  # "about 2.5" for 2.6
-        return abs(value - said.value) <= _HEDGED * abs(value)
-    rounder = said.decimals is None or said.digits < len(f"{value:.6g}".replace(".", "").strip("0"))
-    return said.hedged and rounder and abs(value - said.value) <= _HEDGED * abs(value)
+    if (
+        number.hedged and number.decimals == 1 and _close(2 * number.value, round(2 * number.value))
+    ):  # "about 2.5" for 2.6
+        return abs(value - number.value) <= _HEDGED * abs(value)
+    rounder = number.decimals is None or number.digits < len(f"{value:.6g}".replace(".", "").strip("0"))
+    return number.hedged and rounder and abs(value - number.value) <= _HEDGED * abs(value)
 
 
-def _is_next_round(value: float, said: Quantity) -> bool:
+def _is_next_round(value: float, number: Quantity) -> bool:
     """Return whether a bound is the next round number: "more than three times" for 3.4, "nearly twice" for 1.8."""
-    if value <= 0 or abs(value - said.value) > _NEXT_ROUND * value:
+    if value <= 0 or abs(value - number.value) > _NEXT_ROUND * value:
         return False
     step = 10.0 ** math.floor(math.log10(value))
-    return _close(said.value, step * (math.ceil if said.bound == "above" else math.floor)(value / step))
+    return _close(number.value, step * (math.ceil if number.bound == "above" else math.floor)(value / step))
 
 
 def _close(value: float, other: float) -> bool:

@@ -22,10 +22,10 @@ from paper_assets.rewriting.faithfulness import Unsupported, claim_key, unsuppor
 from paper_assets.rewriting.measures import (
     CLEARLY_BETTER,
     LEAST_FIT,
-    Likeness,
+    TopicFit,
+    content_words,
     copied_share,
     lix,
-    said_words,
     shared_words,
 )
 from paper_assets.rewriting.prompts import Critique, JudgedSentence, persona
@@ -66,7 +66,7 @@ _BEGINNING = 250  # leading characters searched for a refusal
 class _Case:
     text: str
     item: NewItem
-    likeness: Likeness | None = None
+    fit: TopicFit | None = None
 
     @property
     def comparable(self) -> bool:
@@ -74,13 +74,13 @@ class _Case:
         return language_of(self.item.original_text) == self.item.language
 
 
-def stops(item: NewItem, text: str, *, likeness: Likeness | None = None) -> tuple[str, ...]:
+def stops(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tuple[str, ...]:
     """Return why a rewrite of the item may neither pass nor be archived, unsupported claims apart; () if nothing stops
     it.
 
-    `likeness`: how well the text fits its original and others, if a model has computed it.
+    `fit`: how well the text fits its original and others, if a model has computed it.
     """
-    case = _Case(text=text, item=item, likeness=likeness)
+    case = _Case(text=text, item=item, fit=fit)
     if reason := _invisible(case):
         return (reason,)
     return tuple(reason for check in _CHECKS if (reason := check(case)))
@@ -302,19 +302,21 @@ def _again(text: str, original: str) -> str | None:
 
 def _is_about_something_else(case: _Case) -> str | None:
     """Compare words and meaning, if both texts are of one language and the text is long enough."""
-    if len(said_words(case.text)) < _FEWEST_WORDS or not case.comparable:
+    if len(content_words(case.text)) < _FEWEST_WORDS or not case.comparable:
         return None
     share = shared_words(case.text, f"{case.item.title} {case.item.original_text}")
     if share < persona(case.item.target_level).shared_words:
         return f"about something else: {100 * share:.0f} % of its words are in the original"
-    if case.likeness is None:
+    if case.fit is None:
         return None
-    own, least = case.likeness.own, LEAST_FIT[case.item.target_level]
+    own, least = case.fit.own, LEAST_FIT[case.item.target_level]
     if own < least:
-        return f"about something else: its likeness to the original is {own:.2f}, of rewrites at least {least}"
-    name, fit = max(case.likeness.others.items(), key=lambda each: each[1], default=("", 0.0))
-    if fit > own + CLEARLY_BETTER:
-        return f"about something else: it is more like the original of {name} ({fit:.2f}) than like its own ({own:.2f})"
+        return f"about something else: its similarity to the original is {own:.2f}, less than {least}"
+    name, best = max(case.fit.others.items(), key=lambda fit: fit[1], default=("", 0.0))
+    if best > own + CLEARLY_BETTER:
+        return (
+            f"about something else: it is more like the original of {name} ({best:.2f}) than like its own ({own:.2f})"
+        )
     return None
 
 

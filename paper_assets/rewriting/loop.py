@@ -186,7 +186,7 @@ def advance(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = 
     earlier attempts are kept, and the next call continues from there.
     """
     while True:
-        now = _look(warehouse, writer, item)
+        now = _current_item(warehouse, writer, item)
         if not isinstance(step_of(now, config=writer.config), Write):
             return now
         _write(warehouse, writer, item, patient=patient)
@@ -207,11 +207,11 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
             response = decide(warehouse, item, attempt, said, now=now, config=writer.config)
             if not response.counted:
                 raise InvalidInput(response.note)
-        current = _look(warehouse, writer, item)
+        current = _current_item(warehouse, writer, item)
         step, written = step_of(current, config=writer.config), None
         if isinstance(step, Write):
             _write(warehouse, writer, item)
-            current = _look(warehouse, writer, item)
+            current = _current_item(warehouse, writer, item)
             written = step.attempt if step.attempt <= len(current.attempts) else None  # cancelled meanwhile
             step = step_of(current, config=writer.config)
         state = state_of(current, config=writer.config, attempt=written)
@@ -275,11 +275,11 @@ def cancel(warehouse: Warehouse, item: str) -> Response:
     )
 
 
-def take_up_again(warehouse: Warehouse, item: str) -> Response:
+def undo_cancellation(warehouse: Warehouse, item: str) -> Response:
     """Undo a cancellation; the item continues where it was."""
     done = reopen(warehouse, item)
     current = rewrite_item(warehouse, item)
-    return Response(counted=done, note=f"{_named(current)} {'goes on' if done else 'is not cancelled'}")
+    return Response(counted=done, note=f"{_named(current)} {'continues' if done else 'is not cancelled'}")
 
 
 def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
@@ -316,7 +316,7 @@ def _write(warehouse: Warehouse, writer: Writer, item: str, *, patient: bool = T
             release_item(warehouse, item, holder=writer.holder)
 
 
-def _look(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
+def _current_item(warehouse: Warehouse, writer: Writer, item: str) -> RewriteItem:
     """Return the stored item, closed if it is done."""
     return _closed(warehouse, rewrite_item(warehouse, item), config=writer.config, archive=writer.archive)
 

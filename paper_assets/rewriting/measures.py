@@ -1,4 +1,4 @@
-"""Measure a rewrite against its original: keywords, copied share, readability (LIX), likeness by meaning and words."""
+"""Measure a rewrite against its original: keywords, copied share, readability (LIX), fit by meaning and words."""
 
 import re
 from collections import Counter
@@ -99,17 +99,20 @@ _SHORT = 3  # words of at most this many letters are ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
-    """Fits, -1 to 3: to the rewrite's own original, and to those of `others` by their keys."""
+class TopicFit:
+    """How well a rewrite fits its own original and those of `others` (by key), each from -1 to 3."""
 
     own: float
     others: Mapping[str, float] = field(default_factory=dict)
 
 
-def likeness(
+def topic_fit(
     embedder: Embedder | None, *, title: str, original: str, text: str, others: Mapping[str, str] = {}
-) -> Likeness | None:
-    """Return the fits of a text; None without a model for which a floor is known."""
+) -> TopicFit | None:
+    """Return how well a text fits the originals: cosine plus weighted share of words.
+
+    None without the default embedding model, because `LEAST_FIT` was measured with it.
+    """
     if embedder is None or embedder.name != minilm.NAME:
         return None
     try:
@@ -122,15 +125,15 @@ def likeness(
         name: float(cosine) + _WORDS * shared_words(text, other)
         for (name, other), cosine in zip(others.items(), cosines[1:], strict=True)
     }
-    return Likeness(own=own, others=fits)
+    return TopicFit(own=own, others=fits)
 
 
-def said_words(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
     """Return the stems of a text's content words, each once."""
     return frozenset(word for word in stems_in(text) if len(word) > _SHORT)
 
 
 def shared_words(text: str, original: str) -> float:
     """Return the share, 0..1, of the text's content words that the original has too."""
-    said = said_words(text)
-    return len(said & frozenset(stems_in(original))) / len(said) if said else 0.0
+    words = content_words(text)
+    return len(words & frozenset(stems_in(original))) / len(words) if words else 0.0

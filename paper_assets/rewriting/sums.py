@@ -26,76 +26,81 @@ _TOTAL = re.compile(r"\bin total\b|\baltogether\b|\binsgesamt\b|\bin all\b")
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
-def is_difference(each: Quantity, text: str, known: Sequence[Quantity]) -> bool:
+def is_difference(number: Quantity, text: str, known: Sequence[Quantity]) -> bool:
     """Return whether it is the difference in points of two percentages of the original."""
-    if "percent" not in each.kinds or not _POINTS.search(text[each.start : each.end + _AFTER]):
+    if "percent" not in number.kinds or not _POINTS.search(text[number.start : number.end + _AFTER]):
         return False
-    shares = {one.value for one in known if "percent" in one.kinds}
-    return any(_close(round(one - other, 6), each.value) for one in shares for other in shares if one > other)
+    shares = {given.value for given in known if "percent" in given.kinds}
+    return any(_close(round(one - other, 6), number.value) for one in shares for other in shares if one > other)
 
 
-def is_part(each: Quantity, known: Sequence[Quantity], source: str) -> bool:
+def is_part(number: Quantity, known: Sequence[Quantity], source: str) -> bool:
     """Return whether it is "half" where the original counts a whole and its half, or has two equal parts."""
-    if each.kinds != {"share"} or each.value != 0.5:
+    if number.kinds != {"share"} or number.value != 0.5:
         return False
     if _TWO_EQUAL.search(source):
         return True
-    counts = {one.value for one in known if one.kinds == {"count"} and one.unit is None and one.value >= _COUNTED}
-    return any(2 * one in counts for one in counts)
+    counts = {
+        given.value for given in known if given.kinds == {"count"} and given.unit is None and given.value >= _COUNTED
+    }
+    return any(2 * count in counts for count in counts)
 
 
 def rates_of(known: Sequence[Quantity], source: str) -> Iterator[float]:
     """Yield the shares that the original gives as two counts: "71 of 90", "of 90 cases, 71"."""
-    for one, other in pairwise(known):
-        if _PART_OF.fullmatch(source[one.end : other.start]) and 0 < one.value < other.value:
-            yield one.value / other.value
+    for first, second in pairwise(known):
+        if _PART_OF.fullmatch(source[first.end : second.start]) and 0 < first.value < second.value:
+            yield first.value / second.value
         elif (
-            0 < other.value < one.value
-            and _OF_ALL.search(source[max(0, one.start - 8) : one.start])
-            and _THINGS.fullmatch(source[one.end : other.start])
+            0 < second.value < first.value
+            and _OF_ALL.search(source[max(0, first.start - 8) : first.start])
+            and _THINGS.fullmatch(source[first.end : second.start])
         ):
-            yield other.value / one.value
+            yield second.value / first.value
 
 
-def is_rounded(value: float, each: Quantity) -> bool:
-    return _close(round(value, each.decimals), abs(each.value)) if each.decimals is not None else False
+def is_rounded(value: float, number: Quantity) -> bool:
+    """Return whether a number in digits is the value, rounded to the number's decimals."""
+    return _close(round(value, number.decimals), abs(number.value)) if number.decimals is not None else False
 
 
-def shown_sums(said: Sequence[Quantity], known: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+def shown_sums(numbers: Sequence[Quantity], known: Sequence[Quantity], text: str) -> Iterator[Quantity]:
     """Yield the numbers of a rewrite that a sentence shows to follow from two numbers of the original before or after.
 
     The change "from a to b" in percent or as a factor, the factor between two numbers just before it, and the product
     of two numbers just before it, if it is said to be the total.
     """
-    said = [each for each in said if each.shown != "one"]  # the pronoun
-    for place, each in enumerate(said):
-        if each.decimals is None:
+    numbers = [number for number in numbers if number.shown != "one"]  # the pronoun
+    for place, number in enumerate(numbers):
+        if number.decimals is None:
             continue
-        for first in range(max(0, place - 2), min(place + 2, len(said) - 1)):
-            one, other = said[first], said[first + 1]
-            if each in (one, other) or not (_is_known(one, known) and _is_known(other, known)):
+        for first in range(max(0, place - 2), min(place + 2, len(numbers) - 1)):
+            one, other = numbers[first], numbers[first + 1]
+            if number in (one, other) or not (_is_known(one, known) and _is_known(other, known)):
                 continue
-            start, end = min(one.start, each.start), max(other.end, each.end)
+            start, end = min(one.start, number.start), max(other.end, number.end)
             if _SENTENCE_END.search(text[start:end]):
                 continue
-            if _follows(each, one, other, text):
-                yield each
+            if _follows(number, one, other, text):
+                yield number
 
 
-def _follows(each: Quantity, one: Quantity, other: Quantity, text: str) -> bool:
-    if one.value <= 0 or other.value <= 0 or one.value == other.value:
+def _follows(result: Quantity, first: Quantity, second: Quantity, text: str) -> bool:
+    if first.value <= 0 or second.value <= 0 or first.value == second.value:
         return False
-    change = _FROM.search(text[max(0, one.start - 12) : one.start]) and _TO.fullmatch(text[one.end : other.start])
-    if change and "percent" in each.kinds:
-        return is_rounded(100 * abs(one.value - other.value) / one.value, each)
-    if "times" in each.kinds and (change or other.end <= each.start):
-        return is_rounded(max(one.value, other.value) / min(one.value, other.value), each)
-    total = other.end <= each.start and _TOTAL.search(text[other.end : each.end + 20])
-    return bool(total) and each.kinds == {"count"} and _close(one.value * other.value, each.value)
+    change = _FROM.search(text[max(0, first.start - 12) : first.start]) and _TO.fullmatch(
+        text[first.end : second.start]
+    )
+    if change and "percent" in result.kinds:
+        return is_rounded(100 * abs(first.value - second.value) / first.value, result)
+    if "times" in result.kinds and (change or second.end <= result.start):
+        return is_rounded(max(first.value, second.value) / min(first.value, second.value), result)
+    total = second.end <= result.start and _TOTAL.search(text[second.end : result.end + 20])
+    return bool(total) and result.kinds == {"count"} and _close(first.value * second.value, result.value)
 
 
-def _is_known(each: Quantity, known: Sequence[Quantity]) -> bool:
-    return any(_close(one.value, each.value) and one.unit == each.unit for one in known)
+def _is_known(number: Quantity, known: Sequence[Quantity]) -> bool:
+    return any(_close(given.value, number.value) and given.unit == number.unit for given in known)
 
 
 def _close(value: float, other: float) -> bool:

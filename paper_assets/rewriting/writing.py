@@ -17,7 +17,7 @@ from paper_assets.errors import LLMConfigError, LLMError, StoreError
 from paper_assets.models.llm import AnswerCache, Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
-from paper_assets.rewriting.best_practices import Archive, likeness_of, retrieve_best_practices
+from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices, topic_fit_of
 from paper_assets.rewriting.faithfulness import unsupported
 from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled, stops
 from paper_assets.rewriting.measures import lix
@@ -161,7 +161,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
         output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
-        stopped=(*stops(item, text, likeness=likeness_of(embedder, item, text, examples)), *compared.reasons),
+        stopped=(*stops(item, text, fit=topic_fit_of(embedder, item, text, examples)), *compared.reasons),
         subscores=judged.value.subscores,
         readability=measured,
         critic=judged.model,

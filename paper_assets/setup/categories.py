@@ -15,8 +15,8 @@ from paper_assets.text.words import asks, stem, words_in
 
 MOST_PROPOSED = 4
 _MACHINE_LEARNING = "cs.LG"
-_NEAR_MACHINE_LEARNING = ("cs", "stat", "eess")  # archives whose methods papers are often filed under it
-_LEAST_SHARE = 0.15  # of the similar papers; a category of fewer is theirs by cross-listing
+_NEAR_MACHINE_LEARNING = ("cs", "stat", "eess")  # archives whose papers on methods are often filed under cs.LG too
+_LEAST_SHARE = 0.15  # of the similar papers; a category of fewer comes from cross-listing
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 
 State = Literal["ok", "unused", "warning", "problem"]
-_KNOWN_PAPER = "1706.03762"  # asked of arXiv; any paper that exists
+_KNOWN_PAPER = "1706.03762"  # a paper that exists, requested from arXiv as a test
 _GIGABYTE = 1_000_000_000
 _LEAST_SPACE, _ENOUGH_SPACE = 1, 5  # gigabytes
 _SECONDS = 20.0  # for each other host

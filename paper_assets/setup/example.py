@@ -26,7 +26,7 @@ def example_ids() -> tuple[str, ...]:
 
 
 def holds_only_the_example(warehouse: Warehouse) -> bool:
-    """Return whether all stored papers are invented, and no library was imported that deleting them would lose."""
+    """Return whether all stored papers are invented, and no imported library would be lost with them."""
     if not is_present(warehouse.path):
         return False
     stored = sum(paper_counts(warehouse).values())

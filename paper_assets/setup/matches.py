@@ -84,7 +84,7 @@ def proposed_categories(
     embedder = workspace.embedder()
     if is_present(workspace.warehouse.path):
         stored = papers_from_table(papers_by_id(workspace.warehouse, ids)) if ids else []
-        voting += [paper.categories for paper in stored] * 3  # a liked paper says more than a similar one
+        voting += [paper.categories for paper in stored] * 3  # a liked paper counts more than a similar one
         corpus = Corpus(warehouse=workspace.warehouse, embedder=embedder, config=workspace.settings.retrieval)
         for text in (*asked, *works[:10]):
             voting += _categories_of_similar(corpus, text)

@@ -37,7 +37,7 @@ from paper_assets.stores.profiles import (
 )
 from paper_assets.stores.warehouse import Warehouse
 
-KEPT_DAYS = 30  # long enough to come back from a holiday
+KEPT_DAYS = 30  # days; long enough for a holiday
 REMOVED = ".removed"  # in the folder of profiles, so that a move cannot fail halfway between two disks
 _STAMP = "%Y%m%dT%H%M%SZ"
 _DEADLINE = 10.0  # seconds to wait for another editor

@@ -28,7 +28,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError
 
-LONGEST_HOLD = 86_400.0  # seconds; a Retry-After of more than a day is taken as a day
+LONGEST_HOLD = 86_400.0  # seconds; a longer Retry-After counts as a day
 
 
 class RequestGate:
@@ -138,7 +138,7 @@ _SLOW_DOWN = frozenset((406, 429, 503))
 _SLOW_DOWN_BODY = b"rate exceeded"  # arXiv sends it with status 200 too
 _TRIES = 4
 _FIRST_PAUSE = 2  # intervals before the second try, doubled for each further one
-_DEADLINE = 300.0  # seconds for one request with its waits; a longer Retry-After is the caller's to plan
+_DEADLINE = 300.0  # seconds for one request with its waits; for a longer Retry-After the caller must ask again later
 MOST_BYTES = 64_000_000  # a page of 1,000 papers has about 2.5 MB
 
 

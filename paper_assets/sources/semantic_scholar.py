@@ -309,7 +309,7 @@ def related_papers(
     if answer is None:
         return None
     if not isinstance(records, list):
-        raise NetworkError("Semantic Scholar's answer holds no list of papers; try again later")
+        raise NetworkError("Semantic Scholar's answer contains no list of papers; try again later")
     papers = {paper.scholar_id: paper for record in records if (paper := read_paper(record))}
     return tuple(papers.values())[:limit]
 

@@ -2,7 +2,7 @@
 
 A source is a value of type `Source` in its own file, listed in `table`. What it cannot do is None, so that a caller can
 check before asking. Its functions raise SourceError and RefusedKey; the message names the host that did not answer.
-`Access` holds what a source is asked with: URLs and politeness from the settings, keys, and the time left (S2).
+`Access` holds what a request needs: URLs and intervals from the settings, keys, and the time left (S2).
 """
 
 import math
@@ -35,7 +35,7 @@ def seconds_from_now(seconds: float | None, clock: Callable[[], float]) -> Secon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Hold what a source is asked with. `environ` holds the keys, so it is excluded from repr; a source may read
+    """Hold what requests to a source need. `environ` holds the keys, so it is excluded from repr; a source may read
     options from it.
     """
 

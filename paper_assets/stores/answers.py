@@ -19,7 +19,7 @@ from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """Use the warehouse as the cache of `models.llm.LanguageModel`."""
+    """Cache the answers of `models.llm.LanguageModel` in the warehouse."""
 
     warehouse: Warehouse
 

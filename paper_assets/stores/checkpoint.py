@@ -21,7 +21,7 @@ _PLACE = struct.Struct("<QQ")  # precedes the bytes of a block: its position in 
 _NEVER = "1TB"  # the size of a log at which DuckDB would checkpoint automatically
 
 
-def only_when_asked(connection: DuckDBPyConnection) -> None:
+def disable_automatic_checkpoints(connection: DuckDBPyConnection) -> None:
     """Prevent DuckDB from checkpointing automatically, at a commit or when the file is closed."""
     connection.execute(f"set checkpoint_threshold = '{_NEVER}'")
     connection.execute("pragma disable_checkpoint_on_shutdown")
@@ -36,7 +36,7 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
     if not log_path(path).exists():
         return
     aside = backup_path(path)
-    _put_aside(connection, before.fileno(), aside)
+    _back_up_blocks(connection, before.fileno(), aside)
     connection.execute("checkpoint")
     aside.unlink()
 
@@ -74,7 +74,7 @@ def _unfinished(aside: Path) -> Path:
     return aside.with_name(f"{aside.name}.new")
 
 
-def _put_aside(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
+def _back_up_blocks(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
     """Write the head, then every block of metadata after its position; the file appears complete or not at all."""
     [(size,)] = connection.execute("select block_size from pragma_database_size()").fetchall()
     blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()

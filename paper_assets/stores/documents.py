@@ -11,7 +11,7 @@ Filters use Chroma's grammar, are validated and compiled to SQL with bound param
     {"categories": {"$contains": "cs.LG"}}                          a list holds the value
     {"$and": [...]}, {"$or": [...]}                                 filters joined
 
-They mean what they mean in Chroma: a document without a value differs from every value ($ne, $nin, $not_contains
+The operators work as in Chroma: a document without a value differs from every value ($ne, $nin, $not_contains
 match) and is neither more nor less than any. Beyond Chroma, several fields in one filter, or several operators on one
 field, must all match, a list may have one entry, and null with $eq or $ne tests whether there is a value.
 

@@ -407,7 +407,7 @@ class Forgotten:
 
 
 def forget(warehouse: Warehouse, profile: str, kind: Forgettable, name: str, *, now: datetime) -> None:
-    """Keep that the profile's model must not learn from a word or paper. Raises StoreBusy, StoreUnwritable."""
+    """Record that the profile's model must not learn from a word or paper. Raises StoreBusy, StoreUnwritable."""
     with warehouse.writing() as connection:
         connection.execute(
             "insert into forgotten values (?, ?, ?, ?) on conflict do nothing",
@@ -422,7 +422,7 @@ def remember_again(warehouse: Warehouse, profile: str, kind: Forgettable, name: 
 
 
 def forgotten(warehouse: Warehouse, profile: str) -> Forgotten:
-    """Return what the profile's model does not learn from."""
+    """Return the words and papers from which the profile's model does not learn."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             "select kind, name from forgotten where profile = ? order by forgotten_at, kind, name", [profile]

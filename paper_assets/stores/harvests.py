@@ -77,7 +77,9 @@ def keep_page(
     """
     with warehouse.writing() as connection:
         if _place(connection, harvest) != before:
-            raise StoreBusy("another process is at the same harvest; let it finish, or end it and try again")
+            raise StoreBusy(
+                "another process is running the same harvest; wait until it has ended, or end it and try again"
+            )
         old = [paper.paper_id for paper in papers if paper.day is None or paper.day < not_before]
         unknown = set(old) - _stored(connection, old)
         stream = BytesIO()
@@ -347,7 +349,7 @@ def missing_days(troubles: Sequence[DayTrouble]) -> list[MissingDays]:
 
 
 def _continues(before: DayTrouble, trouble: DayTrouble) -> bool:
-    """Say whether a day has the same problem as the one before; a weekend may separate two empty days."""
+    """Return whether a day has the same problem as the one before; a weekend may separate two empty days."""
     gap = trouble.day - before.day
     near = gap == timedelta(days=1) or (before.kind == "empty" and before.day.weekday() == 4 and gap.days == 3)
     return near and (before.kind, before.reason) == (trouble.kind, trouble.reason)

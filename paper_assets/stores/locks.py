@@ -5,7 +5,7 @@ store that is deleted and recreated; the system frees it when its holder is kill
 itself, leaves no file behind and ends with its holder.
 
 A process number alone does not identify a process, because the system reuses it. Together with its start time and the
-machine's boot id it does. What to do with what a dead process left behind is decided elsewhere.
+machine's boot id it does. Other modules decide what to do with files of a dead process.
 
 Private folders and files are readable only by their user (SPEC 8); existing ones keep their permissions.
 """

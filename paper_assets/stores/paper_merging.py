@@ -128,7 +128,7 @@ def merge_papers(
     it raises or the process is killed. `progress` receives the number of papers read so far.
     """
     with warehouse.reading():
-        pass  # find out before an hour of reading that the warehouse cannot be used
+        pass  # fail before an hour of reading if the warehouse cannot be used
     with scratch_file(warehouse.path.parent) as stream:
         write_rows(papers, stream, progress=progress)
         with warehouse.writing() as connection:

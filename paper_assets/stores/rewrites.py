@@ -245,7 +245,7 @@ def rewrites_by_command(warehouse: Warehouse, *, profile: str | None = None) -> 
     )
 
 
-def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteItem:
+def requested_rewrite(warehouse: Warehouse, item: str, profile: str) -> RewriteItem:
     """Return one item, if the profile requested it. Raises NotComputed."""
     for each in rewrites_of(warehouse, profile=profile):
         if each.item == item:
@@ -253,7 +253,7 @@ def rewrite_asked_for(warehouse: Warehouse, item: str, profile: str) -> RewriteI
     raise no_such_rewrite(item)
 
 
-def papers_asked_for(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
+def papers_with_requests(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
     """Return paper and level of every rewrite that one of these profiles requested."""
     with warehouse.reading() as connection:
         rows = connection.execute(

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 Command = Literal["run", "status"]
 _NOT_READ = "__pycache__"
-_MOST_FILES = 200_000  # checking more takes longer than it saves
+_MOST_FILES = 200_000  # files of a stamp; checking more takes longer than it saves
 _MOST_BYTES = 50_000_000  # the lists of a thousand profiles have 7
 
 

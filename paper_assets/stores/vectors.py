@@ -121,8 +121,8 @@ def count(index: VectorIndex, collection: str) -> int:
         return opened.rows.count()
 
 
-def distrust(index: VectorIndex, collection: str) -> None:
-    """Make the next sync rebuild the whole collection, for instance after a failed self_check."""
+def mark_for_rebuild(index: VectorIndex, collection: str) -> None:
+    """Mark the collection so that the next sync rebuilds all of it, for example after a failed self_check."""
     if isinstance(index.place, str):
         return drop(index, collection)
     store = _store(index.place, collection)

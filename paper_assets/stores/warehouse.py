@@ -32,7 +32,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.small_files import is_broken_link, is_present
-from paper_assets.stores.checkpoint import checkpoint, log_path, only_when_asked, undo_checkpoint
+from paper_assets.stores.checkpoint import checkpoint, disable_automatic_checkpoints, log_path, undo_checkpoint
 from paper_assets.stores.locks import command_of, folder_locked
 from paper_assets.stores.migrations.upgrade import (
     MIGRATIONS,
@@ -206,7 +206,7 @@ class Warehouse:
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
             with _explained(self.path):
-                if is_broken_link(self.path):  # its disk may not be mounted: no reason to create a new warehouse
+                if is_broken_link(self.path):  # its disk may not be mounted, so no new warehouse is created
                     raise StoreError(f"{self.path} is a broken link; restore its target, or remove it")
                 create_if_missing(self.path, self.migrations)
                 for file in (self.path, self.path.with_name(f"{self.path.name}.wal")):
@@ -320,7 +320,7 @@ def _connect(warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, e
 @contextmanager
 def _to_write(path: Path) -> Iterator[DuckDBPyConnection]:
     with duckdb.connect(str(path), config=dict(NO_EXTENSIONS)) as connection:
-        only_when_asked(connection)
+        disable_automatic_checkpoints(connection)
         yield connection
 
 

@@ -1,8 +1,8 @@
 """Clean texts from outside, and fence them in a prompt.
 
 Cleaning removes what controls a terminal, reverses a line or breaks a store. Texts are cleaned where a paper, a PDF's
-text or a model's answer enters the program, so no later code has to. Characters that scripts need are kept: joiners
-(Persian, Indic, emoji) and the marks that give punctuation its direction (Hebrew, Arabic).
+text or a model's answer enters the program, so that later code need not clean them. Characters that scripts need are
+kept: joiners (Persian, Indic, emoji) and the marks that give punctuation its direction (Hebrew, Arabic).
 
 A fence is two lines that the text between them cannot contain. A paper, a passage or an earlier answer may contain
 instructions to the model. The marks are derived from the text, so that no text contains its own, and the instructions

@@ -67,7 +67,7 @@ class Secrets:
             while text[ends - _PART + 1 : ends + 1] in self._parts and ends < len(text):
                 ends += 1
             piece = text[at:ends]
-            # A word in the middle of a key is a word elsewhere; an end of a key is not an accident.
+            # A word from the middle of a key may be an ordinary word elsewhere; the end of a key is hardly ever one.
             if not piece.isalpha() or piece[:_PART] in self._ends or piece[-_PART:] in self._ends:
                 kept += [text[shown_from:at], HIDDEN]
                 shown_from = ends

@@ -13,7 +13,7 @@ _SAME = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"}
 )
 _AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
-_FEWEST_LETTERS = 8  # of a quotation that is not the whole text: any text contains fewer
+_FEWEST_LETTERS = 8  # letters; a shorter quotation occurs by chance, and must be the whole text
 
 _BEFORE_ELLIPSIS = ("…", "...", r"\ldots", r"\dots", " ", ",", ";", ":")
 

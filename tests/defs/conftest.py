@@ -1,4 +1,4 @@
-"""Keep tests from the data of the checkout itself, such as that of a demo, although the graph is loaded there."""
+"""Keep the tests away from the data of the checkout, although loading the graph reads its settings."""
 
 from pathlib import Path
 

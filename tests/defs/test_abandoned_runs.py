@@ -1,4 +1,4 @@
-"""Runs whose process is gone are failed, their slots freed; who waits for a slot waits to a deadline."""
+"""Test that runs whose process has ended are failed and free their slots, and that waiting for a slot ends in time."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is requested automatically: the real conditions of the real assets, driven by reported events."""
+"""Test what is requested automatically: the real conditions of the real assets, driven by reported events."""
 
 from collections.abc import Iterator
 from dataclasses import replace

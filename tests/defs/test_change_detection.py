@@ -1,4 +1,4 @@
-"""A sensor that found nothing to do looks again only when something has happened."""
+"""Test that a sensor that found nothing to do is evaluated again only after a change."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One look: what people have said reaches Dagster, and what is due for it is asked for in the same tick."""
+"""Test a tick: edits and ratings are reported to Dagster, and what is due is requested in the same tick."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Dagster's private names are imported in one module, and each still is and does what that module expects."""
+"""Test that one module imports Dagster's private names, and that each still does what that module expects."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""When a digest is asked for: the real conditions of the real assets, driven by reported events."""
+"""Test when a digest is requested: the real conditions of the real assets, driven by reported events."""
 
 from collections.abc import Iterator
 from datetime import date

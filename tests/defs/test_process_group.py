@@ -1,4 +1,4 @@
-"""A group of processes ends as a whole, however its supervisor is ended and however deaf its members are."""
+"""Test that a group of processes ends as a whole, even if its supervisor is killed or a member ignores signals."""
 
 import os
 import signal

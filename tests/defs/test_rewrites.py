@@ -1,4 +1,4 @@
-"""`paper_rewrites` in Dagster: what a run makes, what waits, what a decision and a new ranking start (A3)."""
+"""Test `paper_rewrites` in Dagster: what a run makes, what waits, and what decisions and new rankings cause (A3)."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Which partitions that the conditions ask for are made in one run."""
+"""Test which requested partitions are made in one run."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""Digests go out by mail and webhook: once, over TLS, and whatever goes wrong is seen and keeps its secrets."""
+"""Test that digests are sent once by mail and webhook, over TLS, and that faults are reported without secrets."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from paper_assets.digests.mail import is_public
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli import exchange
 from paper_assets.pipeline.deliveries import deliver, undelivered
-from paper_assets.pipeline.digests import STEP, gather, parcel
+from paper_assets.pipeline.digests import STEP, gather, outgoing_digest
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
@@ -176,7 +176,7 @@ def test_what_may_have_arrived_is_shown_and_never_sent_twice(
         [check] = [each for each in outcome.get_asset_check_evaluations() if not each.passed]
         assert f"paper-assets deliver ponds --day {MONDAY} --again" in str(check.metadata["unknown"].value)
     assert (len(box.mails), len(posts)) == (1, 1)
-    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
     assert [each.state for each in deliver(out.workspace, found, again=True)] == ["sent", "sent"]
     assert (len(box.mails), len(posts)) == ((2, 1) if broken == "mail" else (1, 2)), "the other channel had arrived"
     deliver(out.workspace, found, again=True)
@@ -204,7 +204,7 @@ def test_mail_is_not_sent_where_the_connection_is_not_safe(
     out: Out, box: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
     [mail, _] = deliver(out.workspace, found)
     assert (mail.state, mail.reason) == (
         "failed",
@@ -219,7 +219,7 @@ def test_mail_is_not_sent_where_the_connection_is_not_safe(
 
 def test_each_recipient_gets_a_separate_mail_and_can_unsubscribe(out: Out, box: Mailbox) -> None:
     out.asks({"mail": {"to": [TO, "other@example.org"]}})
-    deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert [mail["To"] for mail in box.mails] == [TO, "other@example.org"]
     assert box.recipients == [[TO], ["other@example.org"]]
     assert len({mail["Message-ID"] for mail in box.mails}) == 2
@@ -231,18 +231,18 @@ def test_a_mail_whose_connection_breaks_after_the_first_recipient_is_not_sent_ag
 ) -> None:
     out.asks({"mail": {"to": [TO, "other@example.org"]}})
     box.breaks = True
-    [mail] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    [mail] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert (mail.state, box.recipients) == ("sending", [[TO]])
 
 
 def test_a_mail_is_text_and_inline_styles_and_no_link_leads_to_this_machine(out: Out) -> None:
-    found = parcel(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
     assert "Quiet frogs & <!channel> @here [x](y)" in found.text and "\\" not in found.text
     assert "<style" not in found.html and "class=" not in found.html
     addresses = re.findall(r'href="([^"]*)"', found.html) + re.findall(r"\S+://\S+", found.text)
     assert addresses and all(each.startswith("https://arxiv.org/") for each in addresses)
     public = out.settings.model_copy(update={"desk_url": "https://desk.example.org"})
-    linked = parcel(out.warehouse, "ponds", MONDAY, settings=public)
+    linked = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=public)
     assert all(f"https://desk.example.org/p/ponds/{MONDAY}" in part for part in (linked.html, linked.text))
     for entry in found.digest.entries:  # a sentence for each paper comes before the first paper
         assert found.text.index(str(entry.title)) < found.text.index("arXiv: ")
@@ -267,7 +267,7 @@ def test_only_an_address_that_others_reach_is_public(url: str | None, public: bo
 def test_a_recipient_that_is_refused_does_not_keep_the_others_from_theirs(out: Out, box: Mailbox) -> None:
     out.asks({"mail": {"to": [TO, "gone@example.org"]}})
     box.refused = {"gone@example.org"}
-    [mail] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    [mail] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert (mail.state, mail.reason) == ("sent", "1 of 2 recipients refused by localhost")
     assert box.recipients == [[TO]]
 
@@ -281,7 +281,10 @@ def test_no_secret_is_in_a_message(out: Out, answers: list[Answer], caplog: pyte
     assert "HTTP 302; redirects are not followed" in told
     out.environ(**{HOOK: "http://hooks.example.org/secret-path"})
     told += str(
-        [each.reason for each in deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))]
+        [
+            each.reason
+            for each in deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
+        ]
     )
     assert f"{HOOK} must hold an https address" in told
     assert not any(secret in told for secret in ("secret-path", "horse-battery"))
@@ -291,7 +294,7 @@ def test_no_secret_is_in_a_message(out: Out, answers: list[Answer], caplog: pyte
 def test_a_webhook_that_cannot_be_reached_is_asked_again_by_the_next_run(out: Out) -> None:
     out.environ(**{HOOK: "http://127.0.0.1:9/secret-path"})
     out.asks({"webhook": {"address_in": HOOK}})
-    [post] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    [post] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert (post.state, post.reason) == ("failed", f"{HOOK}: it cannot be reached")
 
 
@@ -301,7 +304,7 @@ def test_a_webhook_that_does_not_answer_may_have_it(
     monkeypatch.setattr(channels, "_WEBHOOK_TIMEOUT", 0.2)
     answers.append(Answer(hang=True))
     out.asks({"webhook": {"address_in": HOOK}})
-    [post] = deliver(out.workspace, parcel(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    [post] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
     assert post.state == "sending"
 
 

@@ -1,4 +1,4 @@
-"""What a digest says of a day: each claim against rows that call for it."""
+"""Test the content of a digest: each statement against rows that cause it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a profile's hard keywords exclude is neither evidence nor rewrite on its page."""
+"""Test that papers with a hard keyword of the profile appear neither as evidence nor as rewrites on its page."""
 
 from paper_assets.digests.content import papers_named, without_excluded
 from tests.digests.invented import answer, attempt, document, paper, rewrite

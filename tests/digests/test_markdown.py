@@ -1,4 +1,4 @@
-"""Whatever a paper says, the Markdown shows just that, and the page keeps its shape."""
+"""Test that the Markdown shows exactly the text of a paper, and that no text changes the structure of the page."""
 
 import re
 

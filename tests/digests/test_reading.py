@@ -1,4 +1,4 @@
-"""What a reader wants to know first: what a paper does, which preferences it matches, why it has its rank."""
+"""Test what a reader wants to know first: what a paper does, which preferences it matches, why it has its rank."""
 
 import pytest
 

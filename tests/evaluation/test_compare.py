@@ -1,4 +1,4 @@
-"""Intervals and comparisons say no more than the queries can bear, and say it again next time."""
+"""Test that intervals and comparisons are as wide as the number of queries requires, and are reproducible."""
 
 import math
 from itertools import product

@@ -1,4 +1,4 @@
-"""What is judged is what the graph would show; the baselines rank as their names say."""
+"""Test that the judged list is the one that the graph would show, and that baselines rank as their names say."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""Coefficients fitted to grades find what the grades were made of, and no profile has a say in its own."""
+"""Test that fitted coefficients recover those that made the grades, and that no profile influences its own."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A ranker is judged by what it puts where, whatever form its answer has."""
+"""Test that a ranker is judged by its order alone, whatever form its answer has."""
 
 from pathlib import Path
 

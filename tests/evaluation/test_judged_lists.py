@@ -1,4 +1,4 @@
-"""Judged lists are read as they stand, and what is no judged list says so in one line."""
+"""Test that judged lists are read unchanged, and that an invalid one is reported in one line."""
 
 import json
 from pathlib import Path

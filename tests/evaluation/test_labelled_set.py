@@ -1,4 +1,4 @@
-"""Labelled sets are read in every usual spelling, and one that cannot be read says where."""
+"""Test that labelled sets are read in every usual spelling, and that an error names its place."""
 
 import json
 from datetime import date

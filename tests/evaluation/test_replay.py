@@ -1,4 +1,4 @@
-"""A replay shows what a subscriber saw: no paper twice, quiet days counted, what was never shown named."""
+"""Test that a replay shows what a subscriber saw: no paper twice, quiet days, and what was never shown."""
 
 from collections.abc import Iterator
 from datetime import date

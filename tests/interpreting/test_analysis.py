@@ -1,4 +1,4 @@
-"""What a language model is asked about a paper, and what becomes of its answers (I1, I4, I5, I8)."""
+"""Test what a language model is asked about a paper, and how its answers are used (I1, I4, I5, I8)."""
 
 import json
 import os

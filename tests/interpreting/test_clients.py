@@ -1,4 +1,4 @@
-"""Clients: the time of a call, the turns of the sources, and a held warehouse, which is waited for once."""
+"""Test clients: the time of a call, the order of the sources, and waiting only once for a busy warehouse."""
 
 from pathlib import Path
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import PdfFetchFailed
-from paper_assets.interpreting.fulltexts import bring_in_pdfs
+from paper_assets.interpreting.fulltexts import import_pdfs
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.stores.documents import count_documents, public_fulltext
 from paper_assets.stores.paper_merging import merge_papers
@@ -60,7 +60,7 @@ def test_the_pdf_of_a_profile_is_not_the_text_for_another(world: Outside, tmp_pa
     own = tmp_path / "own"
     own.mkdir()
     (own / f"{ID}v2.pdf").write_bytes(pdf("My private notes on folding."))
-    report = bring_in_pdfs(clients.warehouse, None, "somebody", own)
+    report = import_pdfs(clients.warehouse, None, "somebody", own)
     assert report.added == (f"{ID}v2.pdf",)
     assert fetch_paper(clients, arxiv_id=f"{ID}v2").content == "We fold twice."
 

@@ -1,4 +1,4 @@
-"""Semantic Scholar beside a day's papers: it adds what it knows and never changes what it does not (S4)."""
+"""Test that Semantic Scholar adds what it knows about a day's papers and changes nothing else (S4)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A profile's PDFs become its own passages: each once, a bad one alone, and never readable for another."""
+"""Test that a profile's PDFs become its private passages, each once, and that a damaged one does not affect others."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interpreting import fulltexts as fulltext
-from paper_assets.interpreting.fulltexts import PASSAGE, PdfReport, bring_in_pdfs, keep_fulltext
+from paper_assets.interpreting.fulltexts import PASSAGE, PdfReport, import_pdfs, keep_fulltext
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.search import Corpus, search
@@ -47,7 +47,7 @@ def embedder() -> Embedder:
 
 
 def bring_in(warehouse: Warehouse, folder: Path, embedder: Embedder | None = None) -> PdfReport:
-    return bring_in_pdfs(warehouse, embedder, "kelp", folder)
+    return import_pdfs(warehouse, embedder, "kelp", folder)
 
 
 def documents(warehouse: Warehouse, **wanted: object) -> list[dict[str, object]]:
@@ -192,7 +192,7 @@ def test_a_folder_that_is_not_there_holds_nothing_and_one_that_cannot_be_listed_
 def test_the_same_pdf_of_two_profiles_belongs_to_each_alone(warehouse: Warehouse, folder: Path) -> None:
     (folder / "a.pdf").write_bytes(pdf(KELP))
     for profile in ("kelp", "kelp2"):
-        bring_in_pdfs(warehouse, None, profile, folder)
+        import_pdfs(warehouse, None, profile, folder)
     assert [found["owner"] for found in documents(warehouse)] == ["kelp", "kelp2"]
     (folder / "a.pdf").unlink()
     bring_in(warehouse, folder)
@@ -208,7 +208,7 @@ def test_passages_kept_without_a_model_are_embedded_by_the_next_call(
     (by_words,) = found_by_words_and_meaning(warehouse, embedder, "kelp")
     assert found_by_words_and_meaning(warehouse, embedder, "juvenile animals hiding") == []
     told: list[tuple[int, int]] = []
-    bring_in_pdfs(warehouse, embedder, "kelp", folder, progress=lambda done, total: told.append((done, total)))
+    import_pdfs(warehouse, embedder, "kelp", folder, progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 1)]
     assert found_by_words_and_meaning(warehouse, embedder, "juvenile animals hiding") == [by_words]
 

@@ -1,4 +1,4 @@
-"""Papers beside a paper: like it, cited by it, citing it, as Semantic Scholar has them."""
+"""Test related papers: similar, cited and citing ones, as Semantic Scholar returns them."""
 
 import gzip
 import json

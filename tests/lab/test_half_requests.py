@@ -1,4 +1,4 @@
-"""Half requests block no one else: a person with a token is served while hundreds of connections never finish."""
+"""Test that a person with a token is served while hundreds of connections never complete their request."""
 
 import socket
 import time

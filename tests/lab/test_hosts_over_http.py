@@ -1,4 +1,4 @@
-"""Other people's clients over HTTP: the TypeScript SDK, the inspector, and the protocol's own conformance suite."""
+"""Test other MCP clients over HTTP: the TypeScript SDK, the inspector, and the protocol's own conformance suite."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Signing in as a person does it: a browser, a token, one's own profile, and out again."""
+"""Test signing in and out in a browser with a token."""
 
 from playwright.sync_api import Browser, expect
 

@@ -1,4 +1,4 @@
-"""The benchmark of learning: readers made out of authors, and papers put in order without ranking them again."""
+"""Test the benchmark of learning: authors as readers, and papers ordered without ranking them again."""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice

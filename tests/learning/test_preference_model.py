@@ -1,4 +1,4 @@
-"""A model of what a reader likes: the formula without ratings, moved by each, counting as much as the evidence says."""
+"""Test the preference model: the formula without ratings, changed by each rating, weighted by the evidence."""
 
 from dataclasses import replace
 

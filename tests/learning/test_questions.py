@@ -1,4 +1,4 @@
-"""Questions: papers near the interests whose answers say most about other papers, and not the same twice."""
+"""Test that questions are papers near the interests that would teach most, and differ from each other."""
 
 import numpy as np
 from numpy.typing import NDArray

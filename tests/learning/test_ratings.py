@@ -1,4 +1,4 @@
-"""Ratings and reading signals: the latest rating counts, and nothing is lost or left when it must not be (SPEC L1)."""
+"""Test ratings and reading signals: the latest rating counts, and erasing removes all of them (SPEC L1)."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -20,8 +20,8 @@ from paper_assets.learning.ratings import (
     ratings_of,
     ratings_version,
     signals_of,
-    take_back,
     teaching_of,
+    withdraw_rating,
     withdraw_signal,
 )
 from paper_assets.stores.feedback import NewRating, append_ratings
@@ -50,7 +50,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def say(warehouse: Warehouse, paper_id: str, word: str | None, *, profile: str = "lab", minute: int = 0) -> Rated:
     now, folder = NOW + timedelta(minutes=minute), warehouse.path.parent / "profiles"
     if word is None:
-        return take_back(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
+        return withdraw_rating(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
     return rate(warehouse, profile, paper_id, word, given_in="command line", now=now, profiles_dir=folder)
 
 

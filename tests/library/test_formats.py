@@ -1,4 +1,4 @@
-"""Libraries in, lists out: what is written is read again as the same papers, and works are matched by what they say."""
+"""Test import and export: exported papers are read again unchanged, and works are matched by id or title."""
 
 import gzip
 import json

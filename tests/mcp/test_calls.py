@@ -26,7 +26,7 @@ from paper_assets.errors import (
     StoreBusy,
     StoreUnwritable,
 )
-from paper_assets.interfaces.mcp.calls import CallIsOver, Calls, bounded_answer, page, paged, text_page
+from paper_assets.interfaces.mcp.calls import CallEnded, Calls, bounded_answer, page, paged, text_page
 from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
 from paper_assets.progress import Progress
 from paper_assets.settings import load_settings
@@ -59,7 +59,7 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
         gone_on.wait(30)
         try:
             progress(2, 3, "step")
-        except CallIsOver:
+        except CallEnded:
             stopped.set()
             raise
         return {}

@@ -170,7 +170,7 @@ def test_the_slower_of_two_processes_at_one_harvest_stops_with_a_message(tmp_pat
     second = replace(start, next_page="2", pages=1)
     with desk(tmp_path, []) as (workspace, _):
         keep_page(workspace.warehouse, "one", [paper()], not_before=ASKED.first, before=None, after=second)
-        with pytest.raises(StoreBusy, match="another process is at the same harvest"):
+        with pytest.raises(StoreBusy, match="another process is running the same harvest"):
             keep_page(
                 workspace.warehouse, "one", [paper("2601.00002")], not_before=ASKED.first, before=None, after=start
             )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from paper_assets.interfaces.cli.ratings import ratings
-from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, take_back
+from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, withdraw_rating
 from paper_assets.paper import embedded_text
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.preferences import STEP
@@ -261,7 +261,9 @@ def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day
     first = stored_model(day.warehouse, "ann")
     said(day)
     assert learn(day) == []
-    take_back(day.warehouse, "ann", "2603.00100", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir)
+    withdraw_rating(
+        day.warehouse, "ann", "2603.00100", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir
+    )
     assert learn(day) == [ANN]
     second = stored_model(day.warehouse, "ann")
     assert first and second and first.version != second.version and len(second.rated) == 19

@@ -1,4 +1,4 @@
-"""Balanced retrieval on a real corpus: every side alike, shortfalls with reasons, faults that stay where they are."""
+"""Test balanced retrieval on a real corpus: all sides alike, reasons for shortfalls, faults that stay in one side."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The merge pipeline: who may pass, that order does not matter, and that each stage does what its name says."""
+"""Test the merge: the access rule, independence of the order, and the effect of each stage."""
 
 import math
 from collections import Counter
@@ -169,7 +169,7 @@ def test_owning_a_document_makes_it_neither_newer_nor_of_another_language() -> N
     outcome = merge([[old, new, korean]], policy=Policy(owner="ann", language="en"))
     assert ids(outcome) == ["new"]
     assert dropped(outcome)["policy"] == {
-        "not in the language asked for": ("korean",),
+        "not in the requested language": ("korean",),
         "not the latest version": ("old",),
     }
 

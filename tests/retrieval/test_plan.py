@@ -1,4 +1,4 @@
-"""Plans: what they may say, what is refused in one line, and what is left out and reported."""
+"""Test plans: what is valid, what is refused in one line, and what is ignored and reported."""
 
 import json
 from datetime import date

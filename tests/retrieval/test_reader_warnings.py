@@ -62,7 +62,7 @@ def test_undated_documents_under_a_date_filter_are_counted(tmp_path: Path) -> No
         passage("ann/0", "pdf:a", "My passages keep answers faithful.", date_int=None, **own),
     ]
     desk = corpus_of(tmp_path, [], {"p": passages})
-    said = "more would match but have no date, and dates were asked for"
+    said = "more would match but have no date, and the question limits dates"
     asked = {"data_type": ["fulltext"], "filters": {"sides": ["cs.CL"], "startdate": "2026-01-01"}}
     assert told(desk, **asked)[0].warnings == (f"1 {said}",)
     assert told(desk, Caller(owner="ann"), **asked)[0].warnings == (f"2 {said}",)
@@ -89,7 +89,7 @@ def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
 @pytest.mark.parametrize("question", ["?", "로봇 손은 물체를 어떻게 잡는가", "xylophone zither"])
 def test_a_side_in_which_everything_is_weak_has_a_warning(corpus: Corpus, question: str) -> None:
     (side,) = retrieve_balanced(corpus, plan(question, filters={"sides": ["cs.CL"]}), caller=ANYBODY)
-    assert any(warning.startswith("everything here is weak: the best likeness is 0.") for warning in side.warnings)
+    assert any(warning.startswith("everything here is weak: the best similarity is 0.") for warning in side.warnings)
     assert not told(corpus)[0].warnings
 
 

@@ -90,7 +90,7 @@ def test_a_file_of_questions_is_answered_one_after_the_other_and_logged_where_as
     ("plan", "options", "said"),
     [
         ('{"rewritten', {}, "plan.json: not valid JSON"),
-        ("[]", {}, "holds no plan"),
+        ("[]", {}, "contains no plan"),
         (PLAN, {"profile": "../profiles/ann"}, "--profile must be the name of a folder"),
         ({**PLAN, "k": 1}, {}, "plan.json: k: unknown key"),
         ([PLAN, {}], {}, "plan.json: entry 2: rewritten_question"),

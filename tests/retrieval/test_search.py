@@ -1,4 +1,4 @@
-"""A search gives what looking at every document gives, and always of what is stored now."""
+"""Test that a search equals a comparison of every stored document, also after changes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

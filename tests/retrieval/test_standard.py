@@ -1,4 +1,4 @@
-"""Standard retrieval on a real corpus: the best k of all kinds that were asked for, whatever side they are on."""
+"""Test standard retrieval on a real corpus: the best k of all requested kinds, whatever their side."""
 
 from dataclasses import replace
 from datetime import date

@@ -1,4 +1,4 @@
-"""What is kept, what is refused and why, and what is recalled (B2, B3, TC7, TC8)."""
+"""Test which rewrites are archived, which are refused and why, and which are recalled (B2, B3, TC7, TC8)."""
 
 from collections import defaultdict
 from collections.abc import Sequence

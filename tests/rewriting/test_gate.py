@@ -1,4 +1,4 @@
-"""What no score can buy: the texts that the gate holds back, and how a person releases them (B2)."""
+"""Test which texts the gate holds back whatever their score, and how a person releases them (B2)."""
 
 from dataclasses import replace
 from pathlib import Path

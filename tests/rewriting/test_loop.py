@@ -20,7 +20,7 @@ from paper_assets.rewriting.loop import (
     run_to_end,
     standing,
     state_of,
-    take_up_again,
+    undo_cancellation,
 )
 from paper_assets.rewriting.policy import Decision, Done, Wait
 from paper_assets.settings import RewritingConfig
@@ -183,8 +183,8 @@ def test_a_cancelled_item_stays_so_until_it_is_taken_up_again(warehouse: Warehou
         assert not say(warehouse, item.item, 1, "accept").counted
         assert not keep_attempt(warehouse, item.item, attempt(2, 99))
         assert advance(warehouse, writer, item.item).kept is None
-        assert take_up_again(warehouse, item.item).counted
-        assert not take_up_again(warehouse, item.item).counted
+        assert undo_cancellation(warehouse, item.item).counted
+        assert not undo_cancellation(warehouse, item.item).counted
         say(warehouse, item.item, 1, "retry")
         done = advance(warehouse, writer, item.item)
     assert (done.outcome, done.kept) == ("passed", 2)

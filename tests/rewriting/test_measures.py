@@ -7,7 +7,7 @@ import pytest
 from paper_assets.models.embedder import load_embedder
 from paper_assets.rewriting.gate import stops
 from paper_assets.rewriting.loop import advance
-from paper_assets.rewriting.measures import LEAST_FIT, Likeness, likeness, shared_words
+from paper_assets.rewriting.measures import LEAST_FIT, TopicFit, shared_words, topic_fit
 from paper_assets.rewriting.writing import new_item
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_archive, invented_embedder, practice
@@ -24,33 +24,33 @@ KITES = (
 ITEM = new_item(LONG, "public")
 
 
-def fits(text: str, **others: str) -> Likeness:
-    found = likeness(load_embedder(), title=LONG.title, original=LONG.abstract, text=text, others=others)
+def fits(text: str, **others: str) -> TopicFit:
+    found = topic_fit(load_embedder(), title=LONG.title, original=LONG.abstract, text=text, others=others)
     assert found is not None
     return found
 
 
 def test_a_rewrite_fits_its_original_and_a_text_about_something_else_does_not() -> None:
-    assert stops(ITEM, GOOD, likeness=fits(GOOD)) == ()
+    assert stops(ITEM, GOOD, fit=fits(GOOD)) == ()
     assert fits(KITES).own < LEAST_FIT["public"] < fits(GOOD).own
-    assert any("about something else" in reason for reason in stops(ITEM, KITES, likeness=fits(KITES)))
+    assert any("about something else" in reason for reason in stops(ITEM, KITES, fit=fits(KITES)))
 
 
 def test_a_rewrite_of_a_paper_that_was_shown_as_an_example_is_reported_with_that_papers_id() -> None:
     assert fits(KITES, kites=KITES).others["kites"] == pytest.approx(3.0)
-    [reason] = stops(ITEM, GOOD, likeness=Likeness(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
+    [reason] = stops(ITEM, GOOD, fit=TopicFit(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
     assert "more like the original of 2603.00013 (1.40) than like its own (0.90)" in reason
-    assert stops(ITEM, GOOD, likeness=fits(GOOD, kites=KITES)) == ()
+    assert stops(ITEM, GOOD, fit=fits(GOOD, kites=KITES)) == ()
 
 
 @pytest.mark.parametrize(("own", "other"), [(0.9, 0.94), (3.0, 0.0), (0.7, 0.7)])
 def test_a_text_that_fits_its_own_original_about_as_well_as_any_is_let_be(own: float, other: float) -> None:
-    assert stops(ITEM, GOOD, likeness=Likeness(own=own, others={"x": other})) == ()
+    assert stops(ITEM, GOOD, fit=TopicFit(own=own, others={"x": other})) == ()
 
 
 def test_meaning_is_not_compared_by_a_model_without_measured_floors() -> None:
     for embedder in (None, invented_embedder()):
-        assert likeness(embedder, title="", original=LONG.abstract, text=KITES) is None
+        assert topic_fit(embedder, title="", original=LONG.abstract, text=KITES) is None
 
 
 def test_words_in_common_are_counted_once_each() -> None:

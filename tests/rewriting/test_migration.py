@@ -1,4 +1,4 @@
-"""Carrying an archive over to another version: everything once, ids kept, also after a kill (B1)."""
+"""Test copying an archive to another version: each entry once, ids kept, also after a kill (B1)."""
 
 from dataclasses import replace
 from pathlib import Path

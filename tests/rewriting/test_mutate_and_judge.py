@@ -1,4 +1,4 @@
-"""The bench of gate and critic, driven whole against a scripted critic of known quality (B9)."""
+"""Test the benchmark of gate and critic with a scripted critic of known quality (B9)."""
 
 import json
 import sys

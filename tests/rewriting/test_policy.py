@@ -1,4 +1,4 @@
-"""When to write again, ask a person, or stop (SPEC B4), at every bound and against a walk through the seed's words."""
+"""Test when to write again, ask a person, or stop (SPEC B4), at every bound and against a plain reference."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The critic: reasons first, subscores, and a total that code makes (B9)."""
+"""Test the critic: reasons first, then subscores, and a total computed by code (B9)."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A desk whose vectors lie on a real Chroma server finds what one with a folder finds."""
+"""Test that a desk with a Chroma server finds the same as one with a Chroma folder."""
 
 from collections.abc import Iterator
 from pathlib import Path

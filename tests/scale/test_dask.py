@@ -212,7 +212,7 @@ def test_the_last_worker_lost_is_one_line_and_what_was_kept_stays(tmp_path: Path
 def test_the_scheduler_lost_is_one_line_and_what_was_kept_stays(tmp_path: Path) -> None:
     with dask_scheduler(tmp_path) as servers, servers.worker():
         told = lost_at(servers, tmp_path / "desk", servers.scheduler)
-    assert "PAPER_ASSETS_DASK) was lost" in told and "goes on from there" in told
+    assert "PAPER_ASSETS_DASK) was lost" in told and "continues from there" in told
 
 
 def test_no_scheduler_and_no_worker_are_lines_that_say_what_to_do(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import IndexUnusable
 from paper_assets.stores.index_storage import VectorBatch
-from paper_assets.stores.vectors import SyncReport, VectorIndex, count, distrust, drop, fetch, self_check, sync
+from paper_assets.stores.vectors import SyncReport, VectorIndex, count, drop, fetch, mark_for_rebuild, self_check, sync
 from tests.invented_vectors import (
     COLLECTION,
     DIMENSION,
@@ -222,9 +222,9 @@ def test_drop_forgets_one_collection_only(index: VectorIndex) -> None:
 
 def test_a_distrusted_index_is_made_again(index: VectorIndex) -> None:
     truth = {"one": ["a"], "two": ["b"]}
-    distrust(index, COLLECTION)  # nothing there yet: nothing to distrust
+    mark_for_rebuild(index, COLLECTION)  # nothing there yet: nothing to mark_for_rebuild
     put(index, truth)
-    distrust(index, COLLECTION)
+    mark_for_rebuild(index, COLLECTION)
     assert put(index, truth, "one").upserted == 2
 
 

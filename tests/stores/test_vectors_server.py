@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import IndexUnusable, StoreError
-from paper_assets.stores.vectors import VectorIndex, count, distrust, drop, fetch, self_check
+from paper_assets.stores.vectors import VectorIndex, count, drop, fetch, mark_for_rebuild, self_check
 from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, vectors_of
 
 
@@ -57,7 +57,7 @@ def test_a_server_holds_what_a_folder_holds(address: str) -> None:
     assert self_check(index, COLLECTION, all_ids(truth), vectors_of(all_ids(truth))) == []
     assert fetch(index, COLLECTION, ["new", "gone"]).ids == ["new"]
     assert put(index, truth, "one", model="another").upserted == 49
-    distrust(index, COLLECTION)
+    mark_for_rebuild(index, COLLECTION)
     assert put(index, truth, "one").upserted == 49
     drop(index, COLLECTION)
     drop(index, COLLECTION)

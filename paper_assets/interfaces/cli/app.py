@@ -84,7 +84,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "interpret": ("interpreting", "interpret", "Fetch a paper and analyze it with a language model."),
     "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
     "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
-    "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart what dies."),
+    "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart those that die."),
     "service": ("daily", "service", "Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS)."),
     "morning": ("daily", "morning", "Show or change when `up` and the service fetch the newest papers."),
     "github-actions": (
@@ -143,7 +143,7 @@ def _commands(context: typer.Context) -> None:
         raise typer.Exit(2)
 
 
-# Objects between two searches for unreachable ones, instead of 700.
+# Allocations between two garbage collections, instead of 700.
 _ALLOCATIONS = 100_000
 
 

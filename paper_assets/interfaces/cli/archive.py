@@ -13,7 +13,7 @@ import typer
 from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
+    embedder_or_none,
     environment,
     open_warehouse,
     print_json,
@@ -23,14 +23,13 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
-from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import llm_config
 from paper_assets.paper_id import unversioned
 from paper_assets.rewriting.best_practices import Archive, archive_of
 from paper_assets.rewriting.best_practices import remove as remove_from
 from paper_assets.rewriting.comparison import ComparedRewrite, Difference
 from paper_assets.rewriting.comparison import compare as compared
-from paper_assets.rewriting.migration import migrate as carry_over
+from paper_assets.rewriting.migration import migrate as migrate_collection
 from paper_assets.rewriting.policy import LEVELS, Level
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import Settings, archive_name
@@ -39,6 +38,7 @@ from paper_assets.stores.best_practices import BestPractice, best_practice, best
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.vectors import VectorIndex
+from paper_assets.text.numbers import count_of
 
 archive = typer.Typer(
     name="archive",
@@ -66,17 +66,24 @@ def list_practices(
     if level is not None:
         _known_level(level)
     name = _collection(collection)
-    found = best_practices(open_warehouse(), name, level=level, min_score=min_score, keyword=keyword)
+    practices = best_practices(open_warehouse(), name, level=level, min_score=min_score, keyword=keyword)
     if as_json:
-        return print_json([_as_record(each) for each in found])
+        return print_json([_as_record(practice) for practice in practices])
     # Of all in the collection, so that what is shown is accepted; whole ids would be cut in a narrow terminal.
-    ids = unique_beginnings([each.id for each in best_practices(open_warehouse(), name)])
+    ids = unique_beginnings([practice.id for practice in best_practices(open_warehouse(), name)])
     print_table(
-        f"{name}: {counted(len(found), 'best practice')}",
+        f"{name}: {count_of(len(practices), 'best practice')}",
         ["id", "paper", "level", "score", "keywords", "rewrite"],
         [
-            (ids[each.id], each.paper_id, each.target_level, each.score, ", ".join(each.keywords), _short(each.text))
-            for each in found
+            (
+                ids[practice.id],
+                practice.paper_id,
+                practice.target_level,
+                practice.score,
+                ", ".join(practice.keywords),
+                _short(practice.text),
+            )
+            for practice in practices
         ],
     )
 
@@ -88,12 +95,15 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one best practice beside its original."""
-    found = best_practice(open_warehouse(), _collection(collection), identifier)
+    practice = best_practice(open_warehouse(), _collection(collection), identifier)
     if as_json:
-        return print_json(_as_record(found))
-    say(f"{found.id}\npaper {found.paper_id} ({found.category or 'category unknown'}), for {found.target_level}")
-    say(f"score {found.score}, written {found.made_at:%Y-%m-%d %H:%M} UTC by {found.model_version}")
-    say(f"keywords: {', '.join(found.keywords) or 'none'}\n\n{found.text}\n\noriginal:\n{found.original_text}")
+        return print_json(_as_record(practice))
+    say(
+        f"{practice.id}\n"
+        f"paper {practice.paper_id} ({practice.category or 'category unknown'}), for {practice.target_level}"
+    )
+    say(f"score {practice.score}, written {practice.made_at:%Y-%m-%d %H:%M} UTC by {practice.model_version}")
+    say(f"keywords: {', '.join(practice.keywords) or 'none'}\n\n{practice.text}\n\noriginal:\n{practice.original_text}")
 
 
 @archive.command()
@@ -127,14 +137,14 @@ def migrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Carry a collection over to another version. May be stopped and asked for again; adds what is missing."""
+    """Copy a collection to another version. If stopped, run it again: only what is missing is added."""
     if chroma is not None and not is_folder(chroma):
         raise InvalidInput(f"--chroma {chroma} is not a folder")
     to = _archive(archive_name(target, "--to"))
     if to.embedder is None:
-        raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be carried over; see the warning")
+        raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be copied; see the warning")
     with progress_bar("carrying over") as count:
-        done = carry_over(to, source, folder=chroma, progress=count)
+        done = migrate_collection(to, source, folder=chroma, progress=count)
     for fault in done.faults[:20]:
         warn(f"left out: {fault}")
     if len(done.faults) > 20:
@@ -152,24 +162,26 @@ def compare(
     level: Annotated[str, typer.Option(help="public, student or expert.")] = "public",
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite papers with and without examples and compare score, attempts, tokens and time. Keeps nothing."""
+    """Rewrite papers with and without examples and compare score, attempts, tokens and time. Stores nothing."""
     settings = read_settings()
     _known_level(level)
     from_archive = _archive(settings.archive)
     items = _items(from_archive, paper_ids, level)
     writers = {shows: _writer(settings, from_archive if shows else None) for shows in (True, False)}
     with progress_bar("rewriting both ways") as count:
-        found = compared(
+        comparison = compared(
             items,
             with_examples=writers[True],
             without_examples=writers[False],
             stopwatch=time.monotonic,
             progress=count,
         )
-    if found.with_examples and found.without_examples:
-        _print_compared(found.with_examples, found.without_examples, found.differences, level=level, as_json=as_json)
-    if found.failed:
-        raise LLMError(f"the comparison ended early at {found.failed}")
+    if comparison.with_examples and comparison.without_examples:
+        _print_compared(
+            comparison.with_examples, comparison.without_examples, comparison.differences, level=level, as_json=as_json
+        )
+    if comparison.failed:
+        raise LLMError(f"the comparison ended early at {comparison.failed}")
 
 
 def _print_compared(
@@ -182,10 +194,12 @@ def _print_compared(
 ) -> None:
     sides = {"with examples": asdict(with_examples), "without examples": asdict(without_examples)}
     if as_json:
-        paired = {each.of: {"mean": each.mean, "interval": _interval(each)} for each in differences}
+        paired = {
+            difference.of: {"mean": difference.mean, "interval": _interval(difference)} for difference in differences
+        }
         return print_json({**{name.replace(" ", "_"): side for name, side in sides.items()}, "differences": paired})
     print_table(
-        f"{counted(with_examples.papers, 'paper')} for {level}",
+        f"{count_of(with_examples.papers, 'paper')} for {level}",
         ["", "mean score", "mean attempts", "examples shown", "tokens in", "tokens out", "seconds"],
         [
             (
@@ -206,11 +220,11 @@ def _print_compared(
         ["", "mean difference", "95 % interval"],
         [
             (
-                each.of,
-                f"{each.mean:+.2f}",
-                f"{each.low:+.2f} to {each.high:+.2f}" if _interval(each) else "of one paper: none",
+                difference.of,
+                f"{difference.mean:+.2f}",
+                f"{difference.low:+.2f} to {difference.high:+.2f}" if _interval(difference) else "of one paper: none",
             )
-            for each in differences
+            for difference in differences
         ],
     )
 
@@ -231,18 +245,14 @@ def _collection(given: str | None) -> str:
 def _archive(collection: str) -> Archive:
     """Return a collection of the archive; without a model where none can be loaded."""
     settings = read_settings()
-    try:
-        embedder = load_embedder(settings.embedding_model)
-    except ModelUnavailable as fault:
-        warn(f"warning: {fault}")
-        embedder = None
+    embedder = embedder_or_none(settings.embedding_model)
     index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
     return replace(archive_of(settings, open_warehouse(), index, embedder), collection=collection)
 
 
 def _items(archive: Archive, paper_ids: list[str], level: str) -> list[NewItem]:
-    """Return the papers as tasks, without those that are examples: they would be measured by their own solution."""
-    examples = {each.paper_id for each in best_practices(archive.warehouse, archive.collection)}
+    """Return the papers as tasks, without those in the archive: their examples would contain the solution."""
+    examples = {practice.paper_id for practice in best_practices(archive.warehouse, archive.collection)}
     items = []
     for paper_id in dict.fromkeys(map(unversioned, paper_ids)):
         paper = find_paper(archive.warehouse, paper_id)

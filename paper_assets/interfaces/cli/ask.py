@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from paper_assets.errors import InvalidInput, ModelUnavailable
+from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    embedder_or_none,
     environment,
     open_warehouse,
     print_json,
@@ -17,7 +18,6 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
-from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
     AnsweringContext,
@@ -39,6 +39,7 @@ from paper_assets.retrieval.cited_answer import (
 )
 from paper_assets.stores.answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 
 
 def ask(
@@ -81,13 +82,15 @@ def list_answers(as_json: AsJson = False) -> None:
     kept = kept_answers(open_warehouse())
     if as_json:
         print_json(
-            [{"number": each.number, "question": each.question, "asked_at": f"{each.asked_at}"} for each in kept]
+            [
+                {"number": answer.number, "question": answer.question, "asked_at": f"{answer.asked_at}"}
+                for answer in kept
+            ]
         )
         return
-    for each in kept:
-        papers = len(cited_papers(answer_from_record(each.answer)))
-        count = f"{papers} paper" if papers == 1 else f"{papers} papers"
-        say(f"{each.number}. {each.question} ({each.asked_at:%Y-%m-%d}, {count})")
+    for answer in kept:
+        papers = count_of(len(cited_papers(answer_from_record(answer.answer))), "paper")
+        say(f"{answer.number}. {answer.question} ({answer.asked_at:%Y-%m-%d}, {papers})")
     if not kept:
         say("No answers are kept yet. Add --keep to `paper-assets ask`.")
 
@@ -116,9 +119,9 @@ def ask_again(number: Number, as_json: AsJson = False) -> None:
     else:
         _show(answer, warehouse, markdown=False, as_json=False)
         say("")
-        for what, papers in (("New since then", changes.new), ("No longer cited", changes.no_longer)):
+        for heading, papers in (("New since then", changes.new), ("No longer cited", changes.no_longer)):
             for paper_id, title in papers.items():
-                say(f"{what}: {title} ({paper_id})")
+                say(f"{heading}: {title} ({paper_id})")
         if not changes.new and not changes.no_longer:
             say(f"The same papers as on {kept.asked_at:%Y-%m-%d}.")
     warn(f"Kept as answer {_keep(warehouse, answer, options)}")
@@ -134,17 +137,13 @@ def remove(number: Number) -> None:
 
 
 def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> Answer:
-    """Gather, show what it may cost, and answer."""
+    """Gather passages, show what an answer may cost at most, and answer the question."""
     settings = read_settings()
     if options.profile is not None and not PROFILE_NAME.fullmatch(options.profile):
         raise InvalidInput(
             f"--profile must be the name of a folder in {settings.profiles_dir}, got {options.profile[:60]!r}"
         )
-    try:
-        embedder = load_embedder(settings.embedding_model)
-    except ModelUnavailable as fault:
-        warn(f"warning: {fault}; only words are compared")
-        embedder = None
+    embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     context = AnsweringContext(settings=settings, environ=environment(), warehouse=warehouse, embedder=embedder)
     with progress_bar("papers") as bar:
         prepared = prepare_question(context, question, options, progress=bar)
@@ -159,10 +158,10 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
 
 
 def _kept(warehouse: Warehouse, number: int) -> KeptAnswer:
-    found = kept_answers(warehouse, number)
-    if not found:
+    answers = kept_answers(warehouse, number)
+    if not answers:
         raise _missing(number)
-    return found[0]
+    return answers[0]
 
 
 def _missing(number: int) -> InvalidInput:
@@ -192,8 +191,8 @@ def print_answer(answer: Answer) -> None:
     for side, sentences in shown.sides:
         if side:
             say(f"{side}:")
-        for each in sentences:
-            say(f"{each.text} {''.join(f'[{note.number}]' for note in each.notes)}")
+        for sentence in sentences:
+            say(f"{sentence.text} {''.join(f'[{note.number}]' for note in sentence.notes)}")
     if shown.nearest:
         say(NEAREST)
     for note in shown.footnotes or shown.nearest:
@@ -204,5 +203,4 @@ def print_answer(answer: Answer) -> None:
         say(f"    {note.title} ({note.paper_id}{section})")
     if answer.dropped:
         say("")
-        what = "sentence" if answer.dropped == 1 else "sentences"
-        say(f"{answer.dropped} {what} of the model left out: no quotation that its source contains.")
+        say(f"{count_of(answer.dropped, 'sentence')} of the model left out: no quotation that its source contains.")

@@ -46,7 +46,7 @@ def up(
     graph_port: GraphPort = 3000,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show everything that goes into the log.")] = False,
 ) -> None:
-    """Run Dagster's daemon and UI and the desk together, and restart what dies. Ctrl-C ends all of it.
+    """Run Dagster's daemon and UI and the desk together, and restart those that die. Ctrl-C ends all of them.
 
     Errors, warnings and addresses are shown; everything is in `up.log` in the data folder.
     """
@@ -60,13 +60,13 @@ def up(
 
 @service.command()
 def install(port: Port = 8787, graph_port: GraphPort = 3000) -> None:
-    """Install the service for your user and start it. Says what it wrote."""
+    """Install the service for your user and start it. Prints the file that it wrote."""
     command = [*_program(), "up", "--port", str(port), "--graph-port", str(graph_port)]
     file, content = _file(command)
     _write(file, content)
     say(f"wrote {file}")
-    for each in _start_commands(file):
-        _ask_system(each)
+    for start_command in _start_commands(file):
+        _ask_system(start_command)
     left_out = sorted(name for name in os.environ if name.startswith(_KEPT) and _is_secret(name))
     if left_out:
         warn(f"note: {', '.join(left_out)} is not in the file; set it where your login session reads its environment")
@@ -81,10 +81,10 @@ def status() -> None:
         raise typer.Exit(3)
     say(f"installed: {file}")
     mac = platform.system() == "Darwin"
-    asked = ["launchctl", "list", LABEL] if mac else ["systemctl", "--user", "is-active", f"{NAME}.service"]
-    done = _system(asked)
+    query = ["launchctl", "list", LABEL] if mac else ["systemctl", "--user", "is-active", f"{NAME}.service"]
+    done = _system(query)
     if done is None:
-        return warn(f"note: {asked[0]} is not available here, so whether it runs is unknown")
+        return warn(f"note: {query[0]} is not available here, so whether it runs is unknown")
     say("running" if done.returncode == 0 else f"not running: {(done.stdout or done.stderr).strip() or 'unknown'}")
     if done.returncode:
         raise typer.Exit(1)
@@ -160,7 +160,7 @@ def morning(
 
 
 def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
-    """The hours of the settings with these changes. Raises InvalidInput that names the option."""
+    """Return the settings with these hours changed. Raises InvalidInput that names the option."""
     now = environment()
     given = {
         variable: option or now.get(variable, "")

@@ -71,9 +71,9 @@ def show_relevance(labelled: Path | None, names: list[str], against: str | None,
     settings, judging, warehouse = read_settings(), EvaluationConfig(), open_warehouse()
 
     known = load_labelled_set(labelled or shipped_set())
-    asked = [*names, *([against] if against else [])]
+    rankers = [*names, *([against] if against else [])]
     judged = outcomes(
-        known, asked, embed=remembering_embedder(settings, warehouse), scoring=settings.scoring, judging=judging
+        known, rankers, embed=remembering_embedder(settings, warehouse), scoring=settings.scoring, judging=judging
     )
     figures = {name: means(outcome, judging=judging) for name, outcome in judged.items()}
     pairs = compare(judged[against], judged[names[0]], judging=judging) if against else []
@@ -82,7 +82,7 @@ def show_relevance(labelled: Path | None, names: list[str], against: str | None,
             {
                 "set": known.name,
                 "unknown": known.unknown,
-                "rankers": {name: [asdict(mean) for mean in found] for name, found in figures.items()},
+                "rankers": {name: [asdict(mean) for mean in metrics] for name, metrics in figures.items()},
                 "comparison": [asdict(pair) for pair in pairs],
             }
         )
@@ -92,7 +92,7 @@ def show_relevance(labelled: Path | None, names: list[str], against: str | None,
     print_table(
         f"{known.name}: {len(known.documents)} documents, {len(known.judged_queries)} judged queries",
         ["ranker", *metrics],
-        [(name, *(interval(mean) for mean in found)) for name, found in figures.items()],
+        [(name, *(interval(mean) for mean in values)) for name, values in figures.items()],
     )
     if pairs:
         print_table(
@@ -128,9 +128,9 @@ def show_lists(
         papers_or_home(papers, home, deadline=settings.store_deadline) as warehouse,
         progress_bar("judging lists") as progress,
     ):
-        days = [newest_judged_day(warehouse, each) for each in sets]
+        days = [newest_judged_day(warehouse, judged_set) for judged_set in sets]
         unknown = sum(missing for _, missing in days)
-        judged = joined([(each, as_of or newest) for each, (newest, _) in zip(sets, days, strict=True)])
+        judged = joined([(judged_set, as_of or newest) for judged_set, (newest, _) in zip(sets, days, strict=True)])
         figures = list_quality.judge_lists(
             warehouse,
             judged,
@@ -155,7 +155,10 @@ def show_lists(
     print_table(
         f"minus {basis}, paired by profile",
         ["list", "purpose", *list_quality.QUALITY],
-        [(*key, *(difference(found[metric]) for metric in list_quality.QUALITY)) for key, found in pairs.items()],
+        [
+            (*key, *(difference(differences[metric]) for metric in list_quality.QUALITY))
+            for key, differences in pairs.items()
+        ],
     )
     name, of = figures.keys[0]
     outcome = figures.outcomes[name, of]
@@ -174,12 +177,12 @@ def show_lists(
             ["relevance", "papers", "judged", "mean", "on topic", "of judged"],
             [
                 (
-                    f"{one.low:g}-{one.high:g}",
-                    one.papers,
-                    one.judged,
-                    *map(number, (one.mean, one.on_topic, one.of_judged)),
+                    f"{calibration_bin.low:g}-{calibration_bin.high:g}",
+                    calibration_bin.papers,
+                    calibration_bin.judged,
+                    *map(number, (calibration_bin.mean, calibration_bin.on_topic, calibration_bin.of_judged)),
                 )
-                for one in calibration.bins
+                for calibration_bin in calibration.bins
             ],
         )
         reports = list_quality.calibration_by_kind(figures, figures.keys[0])
@@ -209,7 +212,7 @@ def _lists_json(
             {
                 "list": name,
                 "purpose": purpose,
-                "kinds": {kind: each[name, purpose] for kind, each in kinds.items()},
+                "kinds": {kind: figures_of_kind[name, purpose] for kind, figures_of_kind in kinds.items()},
                 "together": {metric: asdict(mean) for metric, mean in summary[name, purpose].items()},
                 "profiles": {
                     profile: {
@@ -223,8 +226,8 @@ def _lists_json(
         ],
         "against": basis,
         "comparisons": [
-            {"list": name, "purpose": purpose, **{metric: asdict(pair) for metric, pair in found.items()}}
-            for (name, purpose), found in pairs.items()
+            {"list": name, "purpose": purpose, **{metric: asdict(pair) for metric, pair in differences.items()}}
+            for (name, purpose), differences in pairs.items()
         ],
         "calibration": asdict(calibration) if calibration else None,
     }
@@ -253,9 +256,11 @@ def show_replay(
                 settings=settings,
                 progress=progress,
             )
-        shown = sorted({paper_id for found in replayed.values() for one in found for paper_id in one.shown})
+        shown = sorted(
+            {paper_id for days in replayed.values() for replayed_day in days for paper_id in replayed_day.shown}
+        )
         titles = {paper.paper_id: paper.title for paper in papers_from_table(papers_by_id(warehouse, shown))}
-    figures = [replay_figures(one, replayed[one.name]) for one in judged.profiles]
+    figures = [replay_figures(profile, replayed[profile.name]) for profile in judged.profiles]
     if as_json:
         return print_json(
             {
@@ -264,8 +269,12 @@ def show_replay(
                 "days": options.days,
                 "k": options.top_k,
                 "profiles": [
-                    {**asdict(found), "share": found.share, "lists": shown_papers(one, replayed[one.name], titles)}
-                    for one, found in zip(judged.profiles, figures, strict=True)
+                    {
+                        **asdict(profile_figures),
+                        "share": profile_figures.share,
+                        "lists": shown_papers(profile, replayed[profile.name], titles),
+                    }
+                    for profile, profile_figures in zip(judged.profiles, figures, strict=True)
                 ],
             }
         )

@@ -27,7 +27,7 @@ from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zotero_web
 from paper_assets.pipeline.deliveries import deliver as send
-from paper_assets.pipeline.digests import parcel
+from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.stores.digests import Delivery
 from paper_assets.stores.rankings import latest_ranking_day
@@ -108,13 +108,13 @@ def cite(
 
 
 def _like(profile: str, entries: list[Entry], *, as_json: bool) -> None:
-    found = import_library(
+    imported = import_library(
         open_warehouse(), profile, entries, now=datetime.now(UTC), profiles_dir=read_settings().profiles_dir
     )
     if as_json:
-        return print_json(asdict(found))
-    say(f"{profile}: {found.read} works read, {len(found.new)} newly liked, {found.stored} of all stored here")
-    for line in found.left_out:
+        return print_json(asdict(imported))
+    say(f"{profile}: {imported.read} works read, {len(imported.new)} newly liked, {imported.stored} of all stored here")
+    for line in imported.left_out:
         say(f"left out: {line}")
 
 
@@ -141,17 +141,17 @@ def deliver(
         raise NotComputed(
             f"no ranking for profile {name!r}; run `paper-assets run --profile {shlex.quote(name)}` first"
         )
-    found = parcel(workspace.warehouse, profile, wanted, settings=workspace.settings)
-    tried = send(workspace, found, again=again)
+    digest = outgoing_digest(workspace.warehouse, profile, wanted, settings=workspace.settings)
+    tried = send(workspace, digest, again=again)
     if not tried:
         raise InvalidInput(f"{profile}: nothing to send, it has no delivery.json that names a channel")
-    shown = [_outcome(each) for each in tried]
+    shown = [_outcome(delivery) for delivery in tried]
     if as_json:
         print_json({"profile": profile, "day": wanted, "deliveries": shown})
     else:
-        rows = [(each["channel"], each["state"], each["reason"] or "") for each in shown]
+        rows = [(outcome["channel"], outcome["state"], outcome["reason"] or "") for outcome in shown]
         print_table(f"{profile}, {wanted}", ["channel", "state", "reason"], rows)
-    lost = [each for each in shown if each["state"] != "sent"]
+    lost = [outcome for outcome in shown if outcome["state"] != "sent"]
     if lost:
         line = f"{profile}, {wanted}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}"
         if lost[0]["state"] == "unknown":

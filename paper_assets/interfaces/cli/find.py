@@ -5,9 +5,16 @@ from typing import Annotated
 
 import typer
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.cli.terminal import AsJson, open_warehouse, print_json, read_settings, say, warn
-from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.errors import InvalidInput, PaperNotFound
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    embedder_or_none,
+    open_warehouse,
+    print_json,
+    read_settings,
+    say,
+    warn,
+)
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.retrieval.desk_search import FoundPaper, SearchPage, hit_record, search_desk, similar_papers
 from paper_assets.retrieval.search import Corpus
@@ -45,38 +52,31 @@ def find(
         raise InvalidInput(
             "find needs either a query or --like PAPER_ID; for example: paper-assets find state space models"
         )
-    corpus = Corpus(warehouse=open_warehouse(), embedder=_embedder(settings.embedding_model), config=settings.retrieval)
+    embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
+    corpus = Corpus(warehouse=open_warehouse(), embedder=embedder, config=settings.retrieval)
     if like:
         paper = find_paper(corpus.warehouse, like)
         if paper is None:
             raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
         result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
     else:
-        asked = parse_search_query(text)
-        ranked_for = asked.profile if asked.profile != "profile" else None
+        parsed = parse_search_query(text)
+        ranked_for = parsed.profile if parsed.profile != "profile" else None
         if profile and ranked_for and not same_person(read_people(people_file(settings.home)), profile, ranked_for):
             raise InvalidInput(f"search: in:{ranked_for} is not a profile of those who have {profile}")
-        result = search_desk(corpus, asked, profile=profile, offset=(page - 1) * limit, limit=limit)
-    found = result.papers
+        result = search_desk(corpus, parsed, profile=profile, offset=(page - 1) * limit, limit=limit)
+    papers = result.papers
     if as_json:
-        print_json([hit_record(each) for each in found])
+        print_json([hit_record(paper_found) for paper_found in papers])
     else:
-        for number, each in enumerate(found, (page - 1) * limit + 1):
-            _print_paper(number, each)
-        if not found:
+        for number, paper_found in enumerate(papers, (page - 1) * limit + 1):
+            _print_paper(number, paper_found)
+        if not papers:
             say("No stored paper matches. Try fewer filters, or fetch more days.")
         if result.more:
             say(f"More: add --page {page + 1}")
     for note in result.notes:
         warn(f"note: {note}")
-
-
-def _embedder(name: str) -> Embedder | None:
-    try:
-        return load_embedder(name)
-    except ModelUnavailable as fault:
-        warn(f"warning: {fault}; only words are compared")
-        return None
 
 
 def _print_paper(number: int, paper: FoundPaper) -> None:

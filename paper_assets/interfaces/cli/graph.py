@@ -24,7 +24,6 @@ from paper_assets.interfaces.cli.run import end, show_ranking
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     open_warehouse,
     print_json,
     print_table,
@@ -47,6 +46,7 @@ from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.locks import this_process
 from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.text.numbers import count_of
 
 
 def demo(as_json: AsJson = False) -> None:
@@ -173,15 +173,17 @@ def harvest(
     with open_desk() as (workspace, instance), progress_bar("harvesting") as count:
         if not from_day <= (last or from_day) <= workspace.clock().date():
             raise InvalidInput("--from and --until must not be after today, in this order")
-        asked = Harvest(first=from_day, last=last, sets=tuple(sets or sets_of(followed_categories(workspace.settings))))
-        if not asked.sets:
+        wanted = Harvest(
+            first=from_day, last=last, sets=tuple(sets or sets_of(followed_categories(workspace.settings)))
+        )
+        if not wanted.sets:
             raise InvalidInput("no category to harvest; set PAPER_ASSETS_CATEGORIES, or give --set")
-        requests = least_requests(asked, workspace.clock().date())
+        requests = least_requests(wanted, workspace.clock().date())
         minutes = requests * workspace.settings.request_interval / 60
         if minutes >= 1:
             warn(f"at least {requests} requests, one for each month and set: {minutes:.0f} minutes or more")
         try:
-            done = bring_in(workspace, ARXIV, asked, progress=lambda read, window: count(read, None, window))
+            done = bring_in(workspace, ARXIV, wanted, progress=lambda read, window: count(read, None, window))
         except PaperAssetsError:
             runs.report_papers(instance, workspace)  # what was stored before can be used
             raise
@@ -210,8 +212,8 @@ def _counts(outcome: Mapping[str, Any]) -> str:
 def fetch_and_rank(days: int, only: str | None) -> None:
     """Fetch the last `days` complete days, newest first, and rank. A day that was fetched today is not fetched again.
 
-    On a later date it is, as long as arXiv may announce further papers of it (`unfinished_days`). Raises InvalidProfile
-    without a profile, and the source's error after ranking what could be fetched.
+    On a later date a day is fetched again as long as arXiv may announce more of its papers (`unfinished_days`). Raises
+    InvalidProfile without a profile, and the source's error after ranking the papers that could be fetched.
     """
     settings = read_settings()
     profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
@@ -220,54 +222,54 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     if only is not None and only not in profiles.readable:
         raise InvalidProfile(profiles.faults.get(only, f"there is no profile {only[:60]!r} in {settings.profiles_dir}"))
     today = datetime.now(UTC).date()
-    asked = [day for day in last_days(days, today) if day >= settings.first_day]
-    if not asked:
+    wanted = [day for day in last_days(days, today) if day >= settings.first_day]
+    if not wanted:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
     before, this = background.last_job(settings.home), str(this_process())
     if before and before.running and before.process != this:
         raise InvalidInput(f"{before.title} is still running; wait for its end, or stop it on the page")
     categories = followed_categories(settings)
     known = before if before and before.categories == categories else Job()
-    again = set(unfinished_days(asked, known.fetched, today))
-    counts = {f"{day}": known.counts[f"{day}"] for day in asked if day not in again and f"{day}" in known.counts}
+    again = set(unfinished_days(wanted, known.fetched, today))
+    counts = {f"{day}": known.counts[f"{day}"] for day in wanted if day not in again and f"{day}" in known.counts}
     title = before.title if before and before.process == this else f"paper-assets start --days {days}"
     job = Job(
         arguments=tuple(sys.argv[1:]),
         title=title,
         profile=only,
-        total=len(asked),
+        total=len(wanted),
         counts=counts,
         fetched={day: known.fetched[day] for day in counts},
         categories=categories,
         process=this,
     )
-    failure = _fetched(settings, job, asked, today)
+    failure = _fetched(settings, job, wanted, today)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
     say("Embedding and ranking the papers …")
 
     def show(shown: Lists) -> None:
-        for each in shown:
-            show_ranking(each, with_why=False)
+        for profile_list in shown:
+            show_ranking(profile_list, with_why=False)
 
     failures = bring_up_to_date(only, None, None, show=show, key=stamp_key(only, None, None), others=False)
     end([*([failure] if failure else []), *failures])
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
 
 
-def _fetched(settings: Settings, job: Job, asked: list[date], today: date) -> PaperAssetsError | None:
-    """Fetch the days one by one; return the failure that ended it early. Raises it if nothing is stored at all."""
+def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> PaperAssetsError | None:
+    """Fetch the days one by one; return the failure that stopped it, or raise it if no paper is stored."""
     with open_desk() as (workspace, instance):
-        stored = paper_counts(workspace.warehouse)  # of a day that was deleted meanwhile there are fewer
+        stored = paper_counts(workspace.warehouse)  # fewer than counted where a day was deleted meanwhile
         counts = {day: count for day, count in job.counts.items() if stored.get(date.fromisoformat(day), 0) >= count}
-        for number, day in enumerate(asked, start=1):
+        for number, day in enumerate(wanted, start=1):
             if f"{day}" in counts:
                 continue
-            stage = f"fetching {day:%A} {day.day} {day:%B}: day {number} of {len(asked)}"
+            stage = f"fetching {day:%A} {day.day} {day:%B}: day {number} of {len(wanted)}"
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
-            total = counted(sum(counts.values()), "paper")
+            total = count_of(sum(counts.values()), "paper")
             say(
-                f"Day {number} of {len(asked)}, {day}: {total} so far; "
+                f"Day {number} of {len(wanted)}, {day}: {total} so far; "
                 f"{settings.request_interval:g} s between two requests, as arXiv asks"
             )
             try:
@@ -277,7 +279,7 @@ def _fetched(settings: Settings, job: Job, asked: list[date], today: date) -> Pa
                 if not paper_counts(workspace.warehouse):
                     raise
                 return PaperAssetsError(
-                    f"{fault}; {counted(len(counts), 'day')} of {len(asked)} fetched, the same command continues"
+                    f"{fault}; {count_of(len(counts), 'day')} of {len(wanted)} fetched, the same command continues"
                 )
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
             job = replace(job, fetched={**job.fetched, f"{day}": f"{today}"})
@@ -291,7 +293,7 @@ def last_days(days: int, today: date) -> list[date]:
     return [newest - timedelta(days=back) for back in range(days)]
 
 
-def unfinished_days(asked: list[date], fetched: Mapping[str, str], today: date) -> list[date]:
+def unfinished_days(wanted: list[date], fetched: Mapping[str, str], today: date) -> list[date]:
     """Return the days to fetch: those never fetched, and those fetched before today while they could still grow.
 
     `fetched`: by day the date on which it was fetched last. arXiv announces some papers late; as in the weekly repair,
@@ -303,4 +305,4 @@ def unfinished_days(asked: list[date], fetched: Mapping[str, str], today: date) 
         last = fetched.get(f"{day}")
         return last is not None and (last == f"{today}" or date.fromisoformat(last) - day >= complete_after)
 
-    return [day for day in asked if not is_finished(day)]
+    return [day for day in wanted if not is_finished(day)]

@@ -16,7 +16,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, Paper
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
-from paper_assets.interfaces.cli.terminal import counted, dagster_home, environment, progress_bar, read_settings, warn
+from paper_assets.interfaces.cli.terminal import dagster_home, environment, progress_bar, read_settings, warn
 from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.health import repair
@@ -28,6 +28,7 @@ from paper_assets.stores.digests import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.stamps import file_states, keep_stamp
+from paper_assets.text.numbers import count_of
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
 
@@ -50,7 +51,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
 
 
 def _report_missing(count: int) -> None:
-    warn(f"{counted(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
+    warn(f"{count_of(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
 
 
 def bring_up_to_date(
@@ -199,10 +200,10 @@ def _scope(
 ) -> tuple[ProfilesFound, date, date]:
     """Find the profiles and days of a run. Raises InvalidProfile, InvalidInput, NotComputed."""
     settings = workspace.settings
-    found = find_profiles(settings.profiles_dir)
-    if only is not None and only not in found.readable:
-        raise InvalidProfile(found.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
-    profiles = {name: profile for name, profile in found.readable.items() if only in (None, name)}
+    folders = find_profiles(settings.profiles_dir)
+    if only is not None and only not in folders.readable:
+        raise InvalidProfile(folders.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
+    profiles = {name: profile for name, profile in folders.readable.items() if only in (None, name)}
     if not profiles:
         raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; `paper-assets profile new` makes one")
     last = last or latest_day(workspace.warehouse)
@@ -211,14 +212,14 @@ def _scope(
     first = first or last
     if not settings.first_day <= first <= last:
         raise InvalidInput(f"days to rank must be {settings.first_day} or later and in order, got {first} to {last}")
-    return ProfilesFound(profiles, found.faults), first, last
+    return ProfilesFound(profiles, folders.faults), first, last
 
 
 def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> dict[str, Any]:
     """Return a profile's list of a day as JSON values, with what the run did for it."""
     day, profile, warehouse = partition.of_day, partition.of_profile, workspace.warehouse
     list_of_day = shown_ranking(warehouse, profile, day)
-    ranked = [each for each in done.made.get(gatekeeper.STEP.name, ()) if each.profile == profile]
+    ranked = [made for made in done.made.get(gatekeeper.STEP.name, ()) if made.profile == profile]
     notes = [done.waiting[partition]] if partition in done.waiting else []
     return {
         **list_of_day,

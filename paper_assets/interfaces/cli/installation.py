@@ -13,7 +13,6 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.cli.process import COMPLETE_VARIABLE
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     dagster_home,
     environment,
     print_json,
@@ -37,6 +36,7 @@ from paper_assets.setup.language_model import (
     with_limit,
 )
 from paper_assets.stores.kept_settings import forget_variables, keep_variables, kept_variables
+from paper_assets.text.numbers import count_of
 
 
 def doctor(
@@ -55,17 +55,17 @@ def doctor(
         dagster_home=dagster_home(),
         online=not offline,
     )
-    found = examine(installation)
-    problems = [each for each in found if each.state == "problem"]
+    findings = examine(installation)
+    problems = [finding for finding in findings if finding.state == "problem"]
     if as_json:
-        print_json([asdict(each) for each in found])
+        print_json([asdict(finding) for finding in findings])
     else:
-        rows = [(each.name, each.state, each.detail) for each in found]
+        rows = [(finding.name, finding.state, finding.detail) for finding in findings]
         print_table("doctor", ["check", "state", "detail"], rows)
-        for each in found:
-            if each.fix:
-                say(f"{each.state}: {each.name}: {each.detail}\n  fix: {each.fix}")
-        say(f"{counted(len(problems), 'problem')} found." if problems else "Everything that is needed works.")
+        for finding in findings:
+            if finding.fix:
+                say(f"{finding.state}: {finding.name}: {finding.detail}\n  fix: {finding.fix}")
+        say(f"{count_of(len(problems), 'problem')} found." if problems else "Everything that is needed works.")
     if problems:
         raise typer.Exit(1)
 

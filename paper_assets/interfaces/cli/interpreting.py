@@ -90,7 +90,7 @@ def fetch_paper(
     if as_json:
         return print_json(papers.fetched_to_mapping(fetched))
     _show_paper(fetched)
-    _tell(f"\n{fetched.content or fetched.paper.abstract}")
+    say(f"\n{fetched.content or fetched.paper.abstract}")
     _warn(fetched.warnings)
 
 
@@ -122,16 +122,16 @@ def interpret(
     """Fetch a paper and analyze it with a language model. Without a model the paper is shown with the reason."""
     with progress_bar("interpretation") as bar:
         clients = _clients(bar)
-        found = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)
+        interpretation = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)
     if as_json:
-        return print_json(interpretation_to_mapping(found))
-    _show_paper(found.paper)
-    if found.analysis is not None:
-        _show_analysis(found.analysis)
-    elif found.analysis_error is not None:
-        code, reason = found.analysis_error["code"], found.analysis_error["message"]
-        _tell(f"\n{found.paper.paper.abstract}\n\nnot analyzed ({code}): {reason}")
-    _warn(found.paper.warnings)
+        return print_json(interpretation_to_mapping(interpretation))
+    _show_paper(interpretation.paper)
+    if interpretation.analysis is not None:
+        _show_analysis(interpretation.analysis)
+    elif interpretation.analysis_error is not None:
+        code, reason = interpretation.analysis_error["code"], interpretation.analysis_error["message"]
+        say(f"\n{interpretation.paper.paper.abstract}\n\nnot analyzed ({code}): {reason}")
+    _warn(interpretation.paper.warnings)
 
 
 def _show_list(title: str, result: SearchResult) -> None:
@@ -163,7 +163,7 @@ def _named(text: str) -> dict[str, Any]:
     try:
         split_paper_id(text)
     except InvalidArxivId:
-        if not any(map(str.isspace, text.strip())):  # one word is a slip of an id rather than a title
+        if not any(map(str.isspace, text.strip())):  # a single word is a mistyped id rather than a title
             raise
         return {"title": text}
     return {"arxiv_id": text}
@@ -180,24 +180,19 @@ def _show_paper(fetched: FetchedPaper) -> None:
         "cited": None if fetched.citation_count is None else f"{fetched.citation_count} times",
         "read it at": fetched.url,
     }
-    _tell("\n".join(f"{name}: {text}" if name else text for name, text in lines.items() if text))
+    say("\n".join(f"{name}: {text}" if name else text for name, text in lines.items() if text))
 
 
 def _show_analysis(analysis: Analysis) -> None:
-    _tell(f"\n{analysis.summary}")
+    say(f"\n{analysis.summary}")
     for name in ("key_contributions", "limitations", "related_work"):
         if name == "limitations" and analysis.methodology:
-            _tell(f"\nMethodology\n  {analysis.methodology}")
+            say(f"\nMethodology\n  {analysis.methodology}")
         if lines := getattr(analysis, name):
-            _tell(f"\n{name.replace('_', ' ').capitalize()}\n" + "\n".join(f"  - {line}" for line in lines))
+            say(f"\n{name.replace('_', ' ').capitalize()}\n" + "\n".join(f"  - {line}" for line in lines))
     read = f"the {analysis.read}" + (f" in {analysis.parts} parts" if analysis.parts > 1 else "")
     took = f"requests: {analysis.usage.calls}" if analysis.usage.calls else "known already"
-    _tell(f"\n({analysis.analysis_type} by {analysis.model}, which read {read}; {took})")
-
-
-def _tell(text: str) -> None:
-    """Say what strangers wrote: nothing in it may steer the terminal."""
-    say(text)
+    say(f"\n({analysis.analysis_type} by {analysis.model}, which read {read}; {took})")
 
 
 def _authors(names: tuple[str, ...], *, most: int = 3) -> str:
@@ -206,4 +201,4 @@ def _authors(names: tuple[str, ...], *, most: int = 3) -> str:
 
 def _warn(warnings: tuple[str, ...]) -> None:
     for line in warnings:
-        _tell(f"note: {line}")
+        say(f"note: {line}")

@@ -1,7 +1,7 @@
 """Start and end the process of a command: its imports, a signal, an error of the disk, a bug.
 
-Signals end a process at once, wherever it is. Nothing needs a tidy end: whatever a killed process leaves is whole, or
-the next command repairs it. So a separate thread waits for the signal and ends the process, and no library can catch,
+Signals end a process at once, wherever it is. No clean-up is required: files of a killed process are complete, or
+the next command repairs them. So a separate thread waits for the signal and ends the process, and no library can catch,
 retry or delay it: Dagster's retry policies would take an interrupt for a failure.
 """
 
@@ -22,7 +22,7 @@ from threading import Thread
 from paper_assets.errors import causes, disk_fault, named_error
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_CLEANUP_SECONDS = 1.0  # for all clean-ups before the end; then they are left undone
+_CLEANUP_SECONDS = 1.0  # seconds for all clean-ups before the end; after that the rest is skipped
 COMPLETE_VARIABLE = "_PAPER_ASSETS_COMPLETE"  # the scripts of `completion` set it when a user presses Tab
 STOPPED = "stopped; nothing is half-written, the same command continues from here"
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
@@ -35,7 +35,7 @@ _cleanups: list[Callable[[], None]] = []
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import modules without searching them for unreachable objects, now or later: a search takes 40 ms."""
+    """Import modules without garbage collection, and exclude them from later collections: one takes 40 ms."""
     gc.disable()
     try:
         yield
@@ -77,7 +77,7 @@ def end_on_signals() -> None:
 def ending_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that end a command: without SIGHUP if it was started by nohup."""
     by_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return tuple(each for each in _SIGNALS if not (by_nohup and each is signal.SIGHUP))
+    return tuple(signal_number for signal_number in _SIGNALS if not (by_nohup and signal_number is signal.SIGHUP))
 
 
 def before_the_end(cleanup: Callable[[], None]) -> None:
@@ -88,10 +88,10 @@ def before_the_end(cleanup: Callable[[], None]) -> None:
 def describe_disk_fault(error: BaseException) -> str | None:
     """Describe an error that comes from the disk or from a damaged file of Dagster, in one line; None for others."""
     home = os.environ.get("DAGSTER_HOME", "DAGSTER_HOME")
-    for each in causes(error):
+    for cause in causes(error):
         # Compared by name: neither is imported where no command needs it.
-        if type(each).__module__.partition(".")[0] == "yaml" or type(each).__name__ == "DagsterInvalidConfigError":
-            reason = " ".join(str(each).split())[:300]
+        if type(cause).__module__.partition(".")[0] == "yaml" or type(cause).__name__ == "DagsterInvalidConfigError":
+            reason = " ".join(str(cause).split())[:300]
             return f"{home}/dagster.yaml is not valid: {reason}; fix it, or restore the one of the project"
     return disk_fault(error)
 

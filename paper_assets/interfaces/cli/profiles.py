@@ -17,7 +17,6 @@ import typer
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     environment,
     open_warehouse,
     print_json,
@@ -44,6 +43,7 @@ from paper_assets.setup.draft import (
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
+from paper_assets.text.numbers import count_of
 
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
@@ -103,8 +103,8 @@ def new(
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
     elif not draft.categories:
         check_name(draft.name, taken=services.profile_names(_place()))
-        found = _proposed(draft, entries)
-        draft = replace(draft, categories=tuple(found))
+        proposed = _proposed(draft, entries)
+        draft = replace(draft, categories=tuple(proposed))
     created = services.create_profile(_place(), draft, now=_now(), library=entries)
     for note in created.notes:
         warn(f"note: {note}")
@@ -112,7 +112,9 @@ def new(
         return print_json({"name": created.name, "folder": created.folder, "categories": list(draft.categories)})
     say(f"Profile {created.name} is in {created.folder}.")
     if created.imported:
-        say(f"{counted(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked.")
+        say(
+            f"{count_of(created.imported.read, 'work')} read from the library, {len(created.imported.new)} newly liked."
+        )
     if draft.categories:
         say(f"It follows {', '.join(map(category_name, draft.categories))}.")
     say("Next: `paper-assets start --days 7` fetches and ranks papers; `paper-assets start` opens the desk.")
@@ -128,19 +130,27 @@ def list_profiles(
     if removed:
         gone = services.removed_profiles(place, now=now)
         if as_json:
-            return print_json([{"name": each.name, "removed": each.removed, "until": each.until} for each in gone])
-        rows = [(each.name, f"{each.removed:%Y-%m-%d}", f"{each.until:%Y-%m-%d}") for each in gone]
+            return print_json(
+                [
+                    {"name": removed_profile.name, "removed": removed_profile.removed, "until": removed_profile.until}
+                    for removed_profile in gone
+                ]
+            )
+        rows = [
+            (removed_profile.name, f"{removed_profile.removed:%Y-%m-%d}", f"{removed_profile.until:%Y-%m-%d}")
+            for removed_profile in gone
+        ]
         return print_table("removed profiles", ["profile", "removed", "can be restored until"], rows)
     with place.warehouse.read_together() if place.warehouse.path.exists() else nullcontext(place.warehouse) as opened:
         place = replace(place, warehouse=opened)
-        found = [_summary(place, name) for name in services.profile_names(place)]
+        summaries = [_summary(place, name) for name in services.profile_names(place)]
     if as_json:
-        return print_json(found)
-    if not found:
+        return print_json(summaries)
+    if not summaries:
         return say(f"There is no profile in {place.profiles_dir} yet. Make one: `paper-assets profile new`")
     rows = [
-        (each["name"], each["error"] or "; ".join(each["interests"]), each["newest_list"] or "none yet")
-        for each in found
+        (summary["name"], summary["error"] or "; ".join(summary["interests"]), summary["newest_list"] or "none yet")
+        for summary in summaries
     ]
     print_table(f"{place.profiles_dir}", ["profile", "interests", "newest list"], rows)
 
@@ -166,7 +176,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ("preferred institutions", content.preferred_institutions),
         ("categories", [category_name(code) for code in content.feed.categories or ("all that are stored",)]),
         ("papers per day", [str(content.ranking.top_k)]),
-        ("ratings", [counted(summary["ratings"], "paper")]),
+        ("ratings", [count_of(summary["ratings"], "paper")]),
         ("newest list", [str(summary["newest_list"] or "none yet")]),
         ("folder", [str(summary["folder"])]),
     ]
@@ -191,7 +201,7 @@ def edit(
         for note in changed.notes:
             warn(f"note: {note}")
         if changed.imported:
-            say(f"{counted(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
+            say(f"{count_of(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
     else:
         file = services.existing_profile(place, name) / "profile.json"
         if not _edited_by_hand(file, place.lock):
@@ -287,8 +297,8 @@ def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
     from paper_assets.setup.matches import proposed_categories
 
     works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
-    found = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
-    return [each.code for each in found]
+    categories = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
+    return [category.code for category in categories]
 
 
 def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
@@ -314,7 +324,7 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
         warn("Without an interest or a paper there is nothing to rank by.\n")
         return _asked(draft)
     draft = replace(
-        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=each) for each in references.ids)
+        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
     )
     proposed = [*draft.categories] or _proposed(draft, entries)
     if proposed:
@@ -359,7 +369,7 @@ def _summary(place: services.Place, name: str) -> dict[str, Any]:
         held = load_profile(folder).content.interests
         interests = [*held.primary, *held.secondary, *held.exploratory]
         if held.papers:
-            interests.append(counted(len(held.papers), "liked paper"))
+            interests.append(count_of(len(held.papers), "liked paper"))
     except InvalidProfile as fault:
         error = str(fault)
     stored = place.warehouse.path.exists()

@@ -26,7 +26,7 @@ from paper_assets.learning.ratings import (
     export_ratings,
     ratings_of,
     signals_of,
-    take_back,
+    withdraw_rating,
 )
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.pipeline.digests import rewrite_digests
@@ -52,7 +52,7 @@ def rate(
     now, settings, warehouse = datetime.now(UTC), read_settings(), open_warehouse()
     folder = settings.profiles_dir
     if rating == UNDO:
-        rated = take_back(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
+        rated = withdraw_rating(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
     else:
         rated = keep_rating(warehouse, profile, paper_id, rating, given_in="command line", now=now, profiles_dir=folder)
     if as_json:
@@ -65,28 +65,28 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
     """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
-    found, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
+    latest, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
     if as_json:
         return print_json(
             {
                 "ratings": [
-                    {name: value for name, value in asdict(each).items() if name != "abstract"} for each in found
+                    {name: value for name, value in asdict(rating).items() if name != "abstract"} for rating in latest
                 ],
-                "signals": [asdict(each) for each in signals],
+                "signals": [asdict(signal) for signal in signals],
             }
         )
     print_table(
-        f"{profile}: {len(found)} rated papers",
+        f"{profile}: {len(latest)} rated papers",
         ["paper", "rating", "when (UTC)", "where", "title"],
         [
             (
-                each.paper_id,
-                IN_WORDS[each.rating],
-                f"{each.rated_at:%Y-%m-%d %H:%M}",
-                each.given_in,
-                readable(each.title or "–"),
+                rating.paper_id,
+                IN_WORDS[rating.rating],
+                f"{rating.rated_at:%Y-%m-%d %H:%M}",
+                rating.given_in,
+                readable(rating.title or "–"),
             )
-            for each in found
+            for rating in latest
         ],
     )
     if signals:
@@ -95,13 +95,13 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
             ["paper", "what you did", "times", "last (UTC)", "title"],
             [
                 (
-                    each.paper_id,
-                    SIGNALS_IN_WORDS[each.kind],
-                    f"{each.times}",
-                    f"{each.last_at:%Y-%m-%d %H:%M}",
-                    readable(each.title or "–"),
+                    signal.paper_id,
+                    SIGNALS_IN_WORDS[signal.kind],
+                    f"{signal.times}",
+                    f"{signal.last_at:%Y-%m-%d %H:%M}",
+                    readable(signal.title or "–"),
                 )
-                for each in signals
+                for signal in signals
             ],
         )
 

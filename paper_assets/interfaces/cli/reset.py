@@ -18,7 +18,7 @@ from paper_assets.pipeline.embeddings import COLLECTION
 from paper_assets.stores.vectors import VectorIndex, drop
 
 _ON_SERVER = "Dagster's history on the PostgreSQL server"
-_HEARTBEAT_SECONDS = 60  # a daemon that runs has been heard of since; it beats every 30
+_HEARTBEAT_SECONDS = 60  # seconds; a running daemon sends a heartbeat every 30
 
 
 def reset(
@@ -39,13 +39,13 @@ def reset(
     on_server = uses_server(os.environ)
     vectors = [COLLECTION, settings.archive] if settings.chroma_url and not history else []
     on_servers = [*([_ON_SERVER] if on_server else []), *(f"{settings.chroma_url} {name}" for name in vectors)]
-    what = ", ".join([*map(str, doomed), *on_servers])
-    if not what:
+    targets = ", ".join([*map(str, doomed), *on_servers])
+    if not targets:
         return say("nothing to remove")
     if not yes:
         if not sys.stdin.isatty():
-            raise InvalidInput(f"reset removes {what} permanently; confirm with --yes")
-        typer.confirm(f"Remove {what} for good?", abort=True)
+            raise InvalidInput(f"reset removes {targets} permanently; confirm with --yes")
+        typer.confirm(f"Remove {targets} for good?", abort=True)
     instance = _instance_or_none(home, on_server=on_server)
     if not history and settings.warehouse_path.exists():
         with open_warehouse().writing():  # no other process has it open
@@ -60,11 +60,11 @@ def reset(
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         except OSError as fault:
             raise StoreUnwritable(f"{path} cannot be removed: {fault.strerror}; check permissions") from None
-    say(f"removed {what}")
+    say(f"removed {targets}")
 
 
 def _instance_or_none(home: Path, *, on_server: bool) -> Any:
-    """Return Dagster's instance; None if its files are damaged, which is a good reason to remove them.
+    """Return Dagster's instance; None if its files are damaged and can only be removed.
 
     Raises StoreBusy if a run or the daemon is still writing what is being removed.
     """

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, PaperAssetsError
+from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.ask import print_answer
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    embedder_or_none,
     environment,
     open_warehouse,
     print_json,
@@ -25,7 +26,7 @@ from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.pipeline.retrievals import bring_in_own_pdfs
+from paper_assets.pipeline.retrievals import import_own_pdfs
 from paper_assets.profile import PROFILE_NAME, read_json
 from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer, written_plan
 from paper_assets.retrieval.cited_answer import answer_from_record
@@ -63,10 +64,10 @@ def retrieve(
     else:
         plans = (parse_plan(record, source=str(plan), **given),)
     if not plans:
-        raise InvalidInput(f"{plan} holds no plan; write an object with rewritten_question, or a list of them")
-    embedder = _embedder_or_none(settings.embedding_model)
+        raise InvalidInput(f"{plan} contains no plan; write an object with rewritten_question, or a list of them")
+    embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     if asking:
-        for fault in bring_in_own_pdfs(warehouse, asking, plans, embedder=embedder):
+        for fault in import_own_pdfs(warehouse, asking, plans, embedder=embedder):
             warn(f"left out: {fault}")
 
     @cache
@@ -80,12 +81,12 @@ def retrieve(
     daily = DailyAnswers(settings=settings, environ=environment(), warehouse=warehouse)
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
         answers = [
-            written_plan(asked, daily.answer(asked, as_of=caller.as_of, embedder=embedder), caller=caller)
-            if asked.answer
-            else standard_answer(corpus, asked, caller=caller, load_grader=grader)
+            written_plan(parsed_plan, daily.answer(parsed_plan, as_of=caller.as_of, embedder=embedder), caller=caller)
+            if parsed_plan.answer
+            else standard_answer(corpus, parsed_plan, caller=caller, load_grader=grader)
             if standard
-            else balanced_answer(corpus, asked, caller=caller, load_grader=grader, load_judge=lambda: judge)
-            for asked in plans
+            else balanced_answer(corpus, parsed_plan, caller=caller, load_grader=grader, load_judge=lambda: judge)
+            for parsed_plan in plans
         ]
     if as_json:
         print_json(answers if isinstance(record, list) else answers[0])
@@ -107,11 +108,11 @@ def _show(answer: dict[str, Any]) -> None:
     rows: list[tuple[object, ...]] = []
     for side in answer["sides"]:
         name = side["side"] or "all"
-        for at, document in enumerate(side["documents"], 1):
-            said = document["metadata"]
+        for position, document in enumerate(side["documents"], 1):
+            metadata = document["metadata"]
             quoted = f"“{document['sentence']}”" if document["sentence"] else None
-            lines = filter(None, (said["title"], quoted, said["url"]))
-            rows.append((name, at, f"{document['score']:.3f}", "\n".join(lines)))
+            lines = filter(None, (metadata["title"], quoted, metadata["url"]))
+            rows.append((name, position, f"{document['score']:.3f}", "\n".join(lines)))
         if why := side["error"] or side["shortfall"]:
             rows.append((name, "–", "", f"{len(side['documents'])} of {side['wanted']}: {why}"))
         rows.extend((name, "!", "", warning) for warning in side["warnings"])
@@ -122,13 +123,5 @@ def _show(answer: dict[str, Any]) -> None:
     if answer["stance"] and answer["stance"]["judge"]:
         say(stance_in_words(answer["stance"]))
     graded = [side.get("graded") or {} for side in answer["sides"]]
-    for note in dict.fromkeys([*answer["notes"], *(note for each in graded for note in each.get("notes", ()))]):
+    for note in dict.fromkeys([*answer["notes"], *(note for chunk in graded for note in chunk.get("notes", ()))]):
         warn(f"note: {note}")
-
-
-def _embedder_or_none(name: str) -> Any:
-    try:
-        return load_embedder(name)
-    except ModelUnavailable as fault:
-        warn(f"warning: {fault}; only words are compared")
-        return None

@@ -16,12 +16,12 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
+    embedder_or_none,
     environment,
     open_warehouse,
     print_json,
     read_settings,
     say,
-    warn,
 )
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
@@ -67,27 +67,27 @@ def rewrite(
     if language is not None and language not in LANGUAGES:
         raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}, got {language[:40]!r}")
     settings, warehouse = read_settings(), open_warehouse()
-    meant = partial(_chosen_rewrite, warehouse, paper_id, level, language)
-    now, result, said = datetime.now(UTC), None, _decision(accept, retry)
-    if said is not None:
-        attempt, word = said
-        item = meant(lambda stored: _waiting_attempt(stored, settings.rewriting) == attempt)
-        result = loop.decide(warehouse, item, attempt, word, now=now, config=settings.rewriting)
+    chosen = partial(_chosen_rewrite, warehouse, paper_id, level, language)
+    now, result, decision = datetime.now(UTC), None, _decision(accept, retry)
+    if decision is not None:
+        attempt, verb = decision
+        item = chosen(lambda stored: _waiting_attempt(stored, settings.rewriting) == attempt)
+        result = loop.decide(warehouse, item, attempt, verb, now=now, config=settings.rewriting)
     elif cancel:
-        item = meant(lambda stored: stored.outcome is None)
+        item = chosen(lambda stored: stored.outcome is None)
         result = loop.cancel(warehouse, item)
     elif reopen:
-        item = meant(lambda stored: stored.outcome == "cancelled")
-        result = loop.take_up_again(warehouse, item)
+        item = chosen(lambda stored: stored.outcome == "cancelled")
+        result = loop.undo_cancellation(warehouse, item)
     elif release is not None:
-        item = meant(lambda stored: loop.is_doubted(stored, release))
+        item = chosen(lambda stored: loop.is_doubted(stored, release))
         result = loop.release(warehouse, item, release, now=now)
     else:
         task = loop.stored_task(warehouse, _task(warehouse, paper_id, level, language))
         item = task.item
         open_items(warehouse, [task], now=now)
     # The same decision again continues: the first command may have been killed.
-    again = said is not None and rewrite_item(warehouse, item).decisions.get(said[0]) == said[1]
+    again = decision is not None and rewrite_item(warehouse, item).decisions.get(decision[0]) == decision[1]
     if result is not None and not result.counted and not again:
         raise InvalidInput(result.note)
     if result is not None:
@@ -117,7 +117,7 @@ def _chosen_rewrite(
     It may be one of an older version, text or prompt, for which the same command would open a new one today.
     """
     stored = items_for(warehouse, str(split_paper_id(paper_id)[0]), level)
-    stored = [each for each in stored if language in (None, each.language)]
+    stored = [item for item in stored if language in (None, item.language)]
     if not stored:
         task = _task(warehouse, paper_id, level, language)
         raise InvalidInput(
@@ -146,34 +146,34 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
 
 
 def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
-    """Write until the item is done or waits; at a terminal, ask the user."""
+    """Write attempts until the item is done or waits for a decision; at a terminal, ask the user for it."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
-    if current.outcome is not None:  # closed by the decision just made, or long ago
+    if current.outcome is not None:  # closed by the decision just made, or earlier
         _embed(settings, warehouse)
-        if released and current.note:  # it may have been the last question about it
+        if released and current.note:  # that may have been its last open question
             offer_again(_archive(settings, warehouse))
         return
     if _waiting_attempt(current, settings.rewriting) is not None and not attended:
         return
     writer = _writer(settings, warehouse)
     steps = rewriting(warehouse, writer, item)
-    said: Decision | None = None
+    decision: Decision | None = None
     try:
         while True:
-            state = steps.send(said)
+            state = steps.send(decision)
             held = next((line for line in state.feedback.splitlines() if line.startswith("held back")), "")
             held = f", {held.rstrip('. ')}" if held and state.status == "FAIL" else ""
             say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status}){held}")
-            said = _ask(state) if state.decision_required and attended else None
-            if state.decision_required and said is None:
+            decision = _ask(state) if state.decision_required and attended else None
+            if state.decision_required and decision is None:
                 return
     except StopIteration:
         _embed(settings, warehouse)
 
 
 def _embed(settings: Settings, warehouse: Warehouse) -> None:
-    """Embed what is published; the model is not loaded where nothing lacks its vector."""
+    """Embed published rewrites; the model is loaded only if one has no vector."""
     if texts_to_embed(warehouse, "rewrite", model=settings.embedding_model)[1]:
         with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
             embed_published(warehouse, load_embedder(settings.embedding_model))
@@ -189,11 +189,7 @@ def _ask(state: OptimizerState) -> Decision | None:
 
 
 def _archive(settings: Settings, warehouse: Warehouse) -> Archive:
-    try:
-        embedder = load_embedder(settings.embedding_model)
-    except ModelUnavailable as fault:
-        warn(f"warning: {fault}; examples are found by words only")
-        embedder = None
+    embedder = embedder_or_none(settings.embedding_model, consequence="examples are found by words only")
     index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
     return archive_of(settings, warehouse, index, embedder)
 

@@ -14,7 +14,6 @@ from paper_assets.interfaces.cli.process import importing
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     dagster_home,
     print_json,
     print_table,
@@ -24,7 +23,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.stores.stamps import stamped_answer
-from paper_assets.text.numbers import percent
+from paper_assets.text.numbers import count_of, percent
 from paper_assets.text.tex import readable
 
 
@@ -68,11 +67,11 @@ def end(failures: Sequence[PaperAssetsError]) -> None:
 
 def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     """Print a profile's list as a table, with its warnings and files."""
-    state = f"{counted(shown['days_ranked'], 'day')} ranked" if shown["days_ranked"] else "nothing has changed"
+    state = f"{count_of(shown['days_ranked'], 'day')} ranked" if shown["days_ranked"] else "nothing has changed"
     for warning in shown["warnings"]:
         warn(f"warning: {warning}")
     worth = ", a quiet day" if shown["quiet"] else ""
-    count = f"{len(shown['papers'])} of {counted(shown['scored'], 'candidate')}"
+    count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})", shown["papers"], shown)
     if shown["maybe"]:
         needed = "" if shown["line"] is None else f" ({percent(shown['line'])} on topic is needed)"

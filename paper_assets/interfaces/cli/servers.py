@@ -81,10 +81,12 @@ def remove(name: PersonName) -> None:
 @people.command(name="list")
 def list_people(as_json: AsJson = False) -> None:
     """List the people and the profiles that they may use."""
-    found = read_people(people_file(read_settings().home))
+    registered = read_people(people_file(read_settings().home))
     if as_json:
-        return print_json([{"name": each.name, "profiles": sorted(each.profiles)} for each in found])
-    print_table("people", ["name", "profiles"], [(each.name, ", ".join(sorted(each.profiles))) for each in found])
+        return print_json([{"name": person.name, "profiles": sorted(person.profiles)} for person in registered])
+    print_table(
+        "people", ["name", "profiles"], [(person.name, ", ".join(sorted(person.profiles))) for person in registered]
+    )
 
 
 def start(
@@ -106,8 +108,8 @@ def start(
 
     def announce(text: str) -> None:
         say(text)
-        found = re.search(r"http://\S+", text)
-        if found and browser and sys.stdout.isatty():
-            threading.Timer(0.5, webbrowser.open, [found[0]]).start()
+        address = re.search(r"http://\S+", text)
+        if address and browser and sys.stdout.isatty():
+            threading.Timer(0.5, webbrowser.open, [address[0]]).start()
 
     serve_desk(port, announce)

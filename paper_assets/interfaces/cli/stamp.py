@@ -15,7 +15,7 @@ _IGNORED = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM", "KMP_DUPL
 
 
 def stamp_key(profile: str | None, first: date | None, last: date | None) -> str:
-    """Hash the arguments of a run and everything else that its answer depends on and that no file holds.
+    """Hash the arguments of a run and whatever else its answer depends on that is not in a file.
 
     That is settings, environment and today's date. A hash, because API keys are among them.
     """

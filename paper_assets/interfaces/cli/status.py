@@ -18,7 +18,6 @@ from paper_assets.interfaces.cli.process import importing, log_unexpected
 from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    counted,
     dagster_home,
     environment,
     open_warehouse,
@@ -37,8 +36,9 @@ from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
 from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 
-_MAX_SPANS = 20  # of missing days that are shown, the latest
+_MAX_SPANS = 20  # spans of missing days that are shown, the latest ones
 
 
 def status(as_json: AsJson = False) -> None:
@@ -58,7 +58,7 @@ def status(as_json: AsJson = False) -> None:
             ("without a date", held["undated"]),
             ("days", f"{held['days']}, {held['first_day'] or '–'} to {held['last_day'] or '–'}"),
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
-            *([("earlier missing days", f"{counted(before, 'span')}, see --json")] if before > 0 else []),
+            *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
             *(
                 (f"rankings of {name}", f"{count}, newest {held['last_ranking'][name]}")
@@ -76,7 +76,7 @@ def _stamped_days(settings: Settings) -> dict[str, str]:
     """Map each profile to the day that the last `run` found current, if no file has changed since."""
     key = stamp_key(None, None, None)
     current = stamped_answer(settings.warehouse_path, "run", key) if is_idle(dagster_home()) else None
-    return {each["profile"]: each["day"] for each in current or ()}
+    return {profile_list["profile"]: profile_list["day"] for profile_list in current or ()}
 
 
 def _collected(
@@ -84,18 +84,18 @@ def _collected(
 ) -> tuple[dict[str, Any], list[MissingDays]]:
     """Return the status as JSON values, and the spans of missing days."""
     held = asdict(summary(warehouse))
-    found = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
-    held["profiles"] = {**dict.fromkeys(found.readable, "good"), **found.faults}
+    folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
+    held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_mend"] = [asdict(days) for days in missing]
-    last = {name: held["last_ranking"][name] for name in sorted(found.readable.keys() & held["last_ranking"].keys())}
+    last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
     late = _late(settings, warehouse, unknown) if unknown else {}
     held["current"] = {name: late.get(name, "current") for name in last}
     learned = model_inputs(warehouse)
     held["learning"] = {
         name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)
-        for name, profile in sorted(found.readable.items())
+        for name, profile in sorted(folders.readable.items())
         if name in learned
     }
     return held, missing
@@ -164,13 +164,15 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
         return lines(last)  # by a few queries for all profiles
     except PaperAssetsError:
         raise
-    except Exception:  # of one profile, which is named
-        found = {name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()}
-        return {name: late for name, late in found.items() if late}
+    except Exception:  # caused by one profile: check each alone
+        late_by_profile = {
+            name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()
+        }
+        return {name: late for name, late in late_by_profile.items() if late}
 
 
 def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:
-    """Return what a check says; an unexpected error becomes a line, so that it hides nothing about other profiles."""
+    """Return the result of a check; an unexpected error becomes one line, so that other profiles are still shown."""
     try:
         return check(*arguments)
     except PaperAssetsError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paper_assets.errors import ModelUnavailable
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, default_folder, load_settings, variables, wrong_settings
@@ -19,6 +20,7 @@ from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
 from paper_assets.text.cleaning import without_controls
 
 if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
     from paper_assets.stores.warehouse import Warehouse
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
@@ -59,6 +61,17 @@ def open_warehouse() -> "Warehouse":
     return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
 
 
+def embedder_or_none(model: str, *, consequence: str = "") -> "Embedder | None":
+    """Load the embedding model; if it cannot be used, warn with the reason and the consequence and return None."""
+    from paper_assets.models.embedder import load_embedder  # imports numpy
+
+    try:
+        return load_embedder(model)
+    except ModelUnavailable as fault:
+        warn(f"warning: {fault}; {consequence}" if consequence else f"warning: {fault}")
+        return None
+
+
 def print_json(value: Any) -> None:
     """Print JSON that every parser accepts: NaN becomes null."""
     text = json.dumps(numbers_or_null(value), ensure_ascii=False, indent=2, default=str, allow_nan=False)
@@ -68,11 +81,6 @@ def print_json(value: Any) -> None:
 def say(text: str) -> None:
     """Print a line for people; to stderr where stdout carries JSON."""
     print(without_controls(text), file=sys.stderr if "--json" in sys.argv else sys.stdout)
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Write a number with its noun: 1 paper, 2 papers."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def warn(text: str) -> None:
@@ -87,7 +95,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     from rich.table import Table
 
     console = Console()
-    # Not as the table's own title, which would be broken at the width of the table.
+    # Not the title of the rich table, which would be wrapped at the width of the table.
     console.print(escape(without_controls(title)), style="italic", highlight=False, soft_wrap=True)
     if not rows:
         return
@@ -104,7 +112,7 @@ _LINE_EVERY = 10.0  # seconds between two lines of progress in a log
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on stderr; calling what is yielded updates it. A log or a pipe gets a line now and then."""
+    """Show a progress bar on stderr; calling the yielded function updates it. Print lines in a log or a pipe."""
     if not sys.stderr.isatty():
         yield _lines_of_progress(label)
         return

@@ -44,7 +44,7 @@ Meanwhile = Callable[[str], Mapping[str, Any] | None]
 logger = logging.getLogger(__name__)
 
 
-class CallIsOver(Exception):
+class CallEnded(Exception):
     """Stop work whose caller no longer waits."""
 
 
@@ -57,11 +57,11 @@ class Calls:
 
     secrets: Secrets
     limit: float = 50.0
-    heartbeat: float = 5.0  # between two signs of life while the work reports nothing
+    heartbeat: float = 5.0  # between two progress notifications while the work reports none
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
-    _in_progress: dict[str, "_Joined"] = field(default_factory=dict)
+    _in_progress: dict[str, "_SharedWork"] = field(default_factory=dict)
     _at_work: set[Future[Mapping[str, Any]]] = field(default_factory=set)
 
     @property
@@ -75,7 +75,7 @@ class Calls:
         """
         return min(settings.store_deadline, 0.4 * self.limit)
 
-    def wind_up(self, seconds: float) -> None:
+    def shut_down(self, seconds: float) -> None:
         """Accept no more work, and wait at most `seconds` for work in progress."""
         for pool in (self.local, self.networked, self.lasting):
             pool.shutdown(wait=False, cancel_futures=True)
@@ -94,15 +94,16 @@ class Calls:
     ) -> CallToolResult:
         """Do the work and answer with its result or its error; raises only when the client cancels.
 
-        joined_as: the work continues when the call is over, and calls of the same name join it. meanwhile: what is
-        known when the time is over, with the reason why it is not more; None: that reason is the error.
+        joined_as: the work continues after the call has ended, and calls with the same name wait for the same work.
+        meanwhile: returns what is known when the time is over, given the reason; if it returns None, the reason is
+        the error.
         """
         try:
             if joined_as:
-                found = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
+                result = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
             else:
-                found = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
-            return bounded_answer(found, most=most, secrets=self.secrets)
+                result = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
+            return bounded_answer(result, most=most, secrets=self.secrets)
         except Exception as error:
             return refusal(error, tool=tool, secrets=self.secrets)
 
@@ -129,11 +130,13 @@ class Calls:
         joined = self._in_progress.get(name)
         if joined is None:
             over = threading.Event()
-            joined = _Joined(self._started(self.lasting, work, reports, over), over, meanwhile)
+            joined = _SharedWork(self._started(self.lasting, work, reports, over), over, meanwhile)
             self._in_progress[name] = joined
             joined.job.add_done_callback(lambda _: self._left(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
-        pending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # it may go unread
+        pending.add_done_callback(
+            lambda ended: ended.cancelled() or ended.exception()
+        )  # otherwise asyncio logs an error that no call has read
         joined.waiting += 1
         try:
             if await self._waited(pending, reports):
@@ -147,12 +150,12 @@ class Calls:
             joined.waiting -= 1
             reports.over = True
         reason = (
-            f"not finished within {self.limit:g} s (last report: {reports.last}); it goes on: ask the same again, "
-            "which joins it and is not paid for twice"
+            f"not finished within {self.limit:g} s (last report: {reports.last}); it continues: ask the same again "
+            "to wait for its answer, which is not paid for twice"
         )
         return _partial_answer(joined.meanwhile, reason)
 
-    def _left(self, name: str, joined: "_Joined") -> None:
+    def _left(self, name: str, joined: "_SharedWork") -> None:
         """Let the next call of this name begin the work again."""
         if self._in_progress.get(name) is joined:
             self._in_progress.pop(name, None)
@@ -164,7 +167,7 @@ class Calls:
 
         def progress(done: int, total: int | None, what: str = "") -> None:
             if over.is_set():
-                raise CallIsOver
+                raise CallEnded
             if not reports.over:
                 line = f"{what} {done} of {total}" if total else what
                 asyncio.run_coroutine_threadsafe(reports.say(line), loop)
@@ -175,7 +178,7 @@ class Calls:
         return job
 
     async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports") -> bool:
-        """Wait for the work within the limit, with signs of life; whether it is done."""
+        """Wait for the work up to the limit, sending progress notifications; return whether it is done."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.limit
         await reports.say("started")
@@ -202,7 +205,7 @@ def _threads(name: str) -> ThreadPoolExecutor:
 
 
 @dataclass(slots=True)
-class _Joined:
+class _SharedWork:
     """Work that several calls may wait for, one after the other or at once."""
 
     job: Future[Mapping[str, Any]]
@@ -212,7 +215,7 @@ class _Joined:
 
 
 class _Reports:
-    """Progress as the protocol wants it: a number that only grows (seconds since the call began), and words."""
+    """Progress as the protocol defines it: a number that only grows (seconds since the call began), and a text."""
 
     def __init__(self, context: Context) -> None:
         self.last = "started"
@@ -231,10 +234,10 @@ class _Reports:
 
 
 def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[str, Any]:
-    """Do the work; log a failure after the call has ended, because no caller waits for it."""
+    """Do the work; if it fails after the call has ended, log the failure."""
     try:
         return work(progress)
-    except CallIsOver:
+    except CallEnded:
         logger.info("the work of a call that is over has stopped")
         raise
     except Exception as fault:
@@ -245,19 +248,19 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
 
 def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     if job.cancel():
-        return f"not begun within {limit:g} s: it waited in our queue behind {_MOST_AT_WORK} calls; ask again"
+        return f"not begun within {limit:g} s: it waited behind {_MOST_AT_WORK} earlier calls; ask again"
     return (
         f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
         "so ask again later or ask for less"
     )
 
 
-def bounded_answer(found: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
+def bounded_answer(answer: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
     """Return the answer as text and as structured content, the same JSON; `most` None: it is already bounded.
 
     Raises InvalidInput if it cannot be cut to `most` characters.
     """
-    value: Any = secrets.hide_within(rounded(json.loads(_text(found))))
+    value: Any = secrets.hide_within(rounded(json.loads(_text(answer))))
     text = _text(value if most is None else within(value, most))
     return CallToolResult(content=[TextContent(text=text)], structured_content=json.loads(text))
 
@@ -334,7 +337,7 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, list):
         kept = [_shortened(entry, longest, entries) for entry in value[:entries]]
         left_out = len(value) - len(kept)
-        # Among objects a text would be none of the kind that the schema of the tool promises.
+        # A text among objects would violate the schema of the tool.
         return [*kept, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else kept
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
@@ -354,7 +357,7 @@ def check_open(name: str, only: Set[str] | None) -> None:
         raise InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
 
 
-def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
+def resolve_profile(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
     """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
     from paper_assets.stores.papers import summary
 
@@ -362,7 +365,7 @@ def profile_meant(warehouse: "Warehouse", name: str | None, only: Set[str] | Non
         check_open(name, only)
         return name
 
-    ranked = sorted(each for each in summary(warehouse).rankings if only is None or each in only)
+    ranked = sorted(profile for profile in summary(warehouse).rankings if only is None or profile in only)
     if not ranked:
         raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
     if len(ranked) > 1:
@@ -386,7 +389,7 @@ def profile_folder(
         folder = folder.parent
     permitted = only is None or (by_name and name in only)
     if folder is None or not permitted or not _holds_a_profile(folder):
-        names = [each.name for each in profile_folders(settings.profiles_dir) if only is None or each.name in only]
+        names = [found.name for found in profile_folders(settings.profiles_dir) if only is None or found.name in only]
         known = ", ".join(names[:20])
         raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")
     return folder
@@ -403,11 +406,11 @@ def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path 
     """Return the named file or folder below one of `folders`. Raises InvalidInput if there is none."""
     if given is None:
         return None
-    found = _inside(given.strip(), folders)
-    if found is None:
+    place = _inside(given.strip(), folders)
+    if place is None:
         places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
         raise InvalidInput(f"{option}: nothing of that name below {places}")
-    return found
+    return place
 
 
 def _inside(text: str, folders: Sequence[Path]) -> Path | None:

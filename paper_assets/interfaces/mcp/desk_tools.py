@@ -22,7 +22,7 @@ from paper_assets.interfaces.mcp.calls import (
     open_warehouse,
     paged,
     profile_folder,
-    profile_meant,
+    resolve_profile,
     text_page,
 )
 from paper_assets.interfaces.mcp.tool_types import (
@@ -110,7 +110,7 @@ class DeskTools:
             pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
             now = datetime.now(UTC)
             records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
-            found = self._ranked(
+            result = self._ranked(
                 records,
                 progress,
                 now=now,
@@ -119,7 +119,7 @@ class DeskTools:
                 options=options,
                 save=save and not offset,
             )
-            return _ranking_answer(found, offset=offset)
+            return _ranking_answer(result, offset=offset)
 
         return await self.calls.answer(ctx, "rank_and_filter_papers", work)
 
@@ -171,12 +171,12 @@ class DeskTools:
         profile: Profile = None,
     ) -> Annotated[CallToolResult, PaperRated]:
         """Store the reader's rating of a paper, from which rankings learn. Only on request."""
-        from paper_assets.learning.ratings import rate, take_back
+        from paper_assets.learning.ratings import rate, withdraw_rating
 
         def work(_: Progress) -> Mapping[str, Any]:
             name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
             if rating == "undo":
-                rated = take_back(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
+                rated = withdraw_rating(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
             else:
                 rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
             return asdict(rated)
@@ -250,8 +250,8 @@ class DeskTools:
                     "score_after": move.score_after,
                     "reason": move.reason,
                 }
-                for change, those in moves
-                for move in those
+                for change, moves_of_kind in moves
+                for move in moves_of_kind
             ]
             rest: dict[str, Any] = {
                 "profile": name,
@@ -268,7 +268,7 @@ class DeskTools:
         return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        return profile_meant(self._warehouse, name, self.only)
+        return resolve_profile(self._warehouse, name, self.only)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""
@@ -305,7 +305,7 @@ class DeskTools:
 
         embed, busy = remembering_embedder(self.settings, self._warehouse), []
 
-        def embed_telling(texts: list[str]) -> "np.ndarray[Any, Any]":
+        def embed_with_progress(texts: list[str]) -> "np.ndarray[Any, Any]":
             progress(0, None, f"embedding {len(texts)} texts")
             try:
                 vectors = embed(texts)
@@ -323,7 +323,7 @@ class DeskTools:
                 "PAPER_ASSETS_LLM_DEADLINE": f"{self.calls.limit / 2:g}",
                 **self.environ,
             },  # else the call ends first
-            embed=embed_telling,
+            embed=embed_with_progress,
             **options,
         )
         if not result["success"]:

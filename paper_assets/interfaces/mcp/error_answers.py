@@ -32,7 +32,7 @@ from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.secrets import Secrets
 
-INTERNAL_ERROR = "INTERNAL_ERROR"  # the one code beside those of I4: the caller cannot fix it
+INTERNAL_ERROR = "INTERNAL_ERROR"  # the only code in addition to those of I4: an error that the caller cannot fix
 
 _LONGEST_MESSAGE = 1_000
 _LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
@@ -62,11 +62,11 @@ class Outgoing(Secrets):
 
     def hide(self, text: str) -> str:
         text = super().hide(without_controls(text))
-        return self._places.sub(lambda found: self._named[found[0]], text) if self._places else text
+        return self._places.sub(lambda match: self._named[match[0]], text) if self._places else text
 
 
 def folders_of(settings: Settings) -> dict[str, Path]:
-    """Return the folders that messages name, by what they are called towards others; the first of two names counts."""
+    """Return the folders that messages name, by the names that callers see; the first of two names counts."""
     return {
         "$PDF_DIR": settings.pdf_dir,
         "$OUTPUT_DIR": settings.output_dir,
@@ -109,7 +109,7 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
     details["worth_another_try"] = _worth_another_try(error)
     if isinstance(error, LLMRateLimited) and error.retry_after is not None:
         details["retry_after_seconds"] = error.retry_after
-    message = secrets.hide(" ".join(message.split()))  # before it is cut: half a secret would not be known as one
+    message = secrets.hide(" ".join(message.split()))  # before it is shortened: half a secret would not be recognised
     message = _ABSOLUTE_PATH.sub(r"…/\1", message)
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 3] + "..."
@@ -120,7 +120,7 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
 
 def _code(error: PaperAssetsError) -> str:
     if isinstance(error, StoreBusy):
-        return RateLimited.code  # what an assistant does on it is right: wait and ask again
+        return RateLimited.code  # the code makes an assistant wait and ask again
     return INTERNAL_ERROR if isinstance(error, StoreError | ModelUnavailable) else error.code
 
 

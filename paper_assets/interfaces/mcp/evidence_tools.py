@@ -77,9 +77,9 @@ class EvidenceTools:
                 generation_required=generation_required,
             )
             answer = self._answered(plan, progress, balanced=False)
-            [found] = answer.pop("sides")
-            documents = found.pop("documents")
-            return paged({**answer, **found}, "documents", documents, offset=offset)
+            [single_side] = answer.pop("sides")
+            documents = single_side.pop("documents")
+            return paged({**answer, **single_side}, "documents", documents, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_standard", work)
 
@@ -120,10 +120,10 @@ class EvidenceTools:
                 profile=profile,
             )
             answer = self._answered(plan, progress, balanced=True)
-            found = answer.pop("sides")
+            answered_sides = answer.pop("sides")
             if sides is None:
                 answer["notes"] = [*answer["notes"], _NOT_FOR_AND_AGAINST]
-            return paged(answer, "sides", found, offset=offset)
+            return paged(answer, "sides", answered_sides, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_balanced", work)
 

@@ -22,7 +22,7 @@ from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.error_answers import Outgoing, folders_of
 from paper_assets.interfaces.mcp.server import build_server
 from paper_assets.interfaces.server_guard import of_this_machine
-from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
+from paper_assets.interfaces.tokens import Authenticator, TooManyTokens
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
 
@@ -42,12 +42,12 @@ class _Served:
 
 
 @dataclass(kw_only=True)
-class Assistants:
+class McpApplication:
     """The ASGI application at `PATH`; `names` are the hosts that it answers to."""
 
     settings: Settings
     environ: Mapping[str, str]
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     names: Set[str]
     _served: dict[str, _Served] = field(default_factory=dict)
     _tasks: TaskGroup | None = None
@@ -65,7 +65,9 @@ class Assistants:
         answer = self._refused(request)
         if answer is None:
             answer, person = await self._person(request)
-            if person is not None and request.method != "POST":  # without sessions there is nothing to listen to or end
+            if (
+                person is not None and request.method != "POST"
+            ):  # without sessions there is no stream to open and no session to end
                 answer = PlainTextResponse("only POST is answered\n", 405, {"Allow": "POST"})
             elif person is not None:
                 manager = await self._manager(person)
@@ -89,7 +91,7 @@ class Assistants:
         try:
             address = request.client.host if request.client else ""
             given = token.strip() if scheme.lower() == _SCHEME else ""
-            person = await anyio.to_thread.run_sync(partial(self.doorkeeper.with_token, given, address=address))
+            person = await anyio.to_thread.run_sync(partial(self.authenticator.with_token, given, address=address))
         except TooManyTokens as fault:
             return PlainTextResponse(f"{fault}\n", 429, {"Retry-After": f"{fault.seconds}"}), None
         if person is None:
@@ -99,9 +101,10 @@ class Assistants:
     async def _manager(self, person: Person) -> StreamableHTTPSessionManager:
         """Return the person's server, started on first use; servers of people who were removed or changed are ended."""
         async with self._turn:
-            there = {each.name: each for each in await anyio.to_thread.run_sync(self.doorkeeper.people)}
+            people = await anyio.to_thread.run_sync(self.authenticator.people)
+            by_name = {registered.name: registered for registered in people}
             for name, served in list(self._served.items()):
-                if there.get(name) != served.person:
+                if by_name.get(name) != served.person:
                     self._served.pop(name).scope.cancel()
             if person.name not in self._served:
                 assert self._tasks is not None  # noqa: S101  # `running` is around every request
@@ -118,4 +121,4 @@ class Assistants:
                     task_status.started(_Served(person, manager, scope))
                     await anyio.sleep_forever()
         finally:
-            calls.wind_up(0)
+            calls.shut_down(0)

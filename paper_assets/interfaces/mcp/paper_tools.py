@@ -67,11 +67,11 @@ class PaperTools:
         from paper_assets.interpreting.papers import search_papers, search_to_mapping
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            found = search_to_mapping(
+            answer = search_to_mapping(
                 search_papers(self._clients(progress), query, author=author, category=category, max_results=max_results)
             )
-            papers = found.pop("papers")
-            return paged(found, "papers", papers, offset=offset)
+            papers = answer.pop("papers")
+            return paged(answer, "papers", papers, offset=offset)
 
         return await self.calls.answer(ctx, "search_papers", work, networked=True)
 
@@ -88,9 +88,9 @@ class PaperTools:
 
         def work(progress: Progress) -> Mapping[str, Any]:
             clients = self._clients(progress)
-            found = search_to_mapping(related(clients, paper_id=arxiv_id, relation=relation, max_results=max_results))
-            papers = found.pop("papers")
-            return paged(found, "papers", papers, offset=offset)
+            answer = search_to_mapping(related(clients, paper_id=arxiv_id, relation=relation, max_results=max_results))
+            papers = answer.pop("papers")
+            return paged(answer, "papers", papers, offset=offset)
 
         return await self.calls.answer(ctx, "related_papers", work, networked=True)
 
@@ -172,14 +172,14 @@ class PaperTools:
                 if not known:
                     raise
                 return without_analysis(error_of_analysis(error))
-            found = analysis_to_mapping(analysis)
-            return {"analysis": found, "analysis_error": None, "paper": None, "warnings": list(whole.warnings)}
+            record = analysis_to_mapping(analysis)
+            return {"analysis": record, "analysis_error": None, "paper": None, "warnings": list(whole.warnings)}
 
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
             return without_analysis({"code": LLMError.code, "message": reason}) if known else None
 
-        asked = _call_key(paper, llm_config, analysis_type)
-        return await self.calls.answer(ctx, "analyze_paper", work, joined_as=asked, meanwhile=meanwhile)
+        key = _call_key(paper, llm_config, analysis_type)
+        return await self.calls.answer(ctx, "analyze_paper", work, joined_as=key, meanwhile=meanwhile)
 
     async def interpret_paper(
         self,
@@ -195,7 +195,7 @@ class PaperTools:
 
         def work(progress: Progress) -> Mapping[str, Any]:
             chosen = llm_config or {}
-            found = interpret_paper(
+            interpretation = interpret_paper(
                 self._clients(progress, models_go_on=True),
                 query,
                 analysis_type=analysis_type,
@@ -203,7 +203,7 @@ class PaperTools:
                 model=chosen.get("model"),
                 found=known.append,
             )
-            return _without_text(interpretation_to_mapping(found))
+            return _without_text(interpretation_to_mapping(interpretation))
 
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
             if not known:
@@ -213,8 +213,8 @@ class PaperTools:
                 interpretation_to_mapping(Interpretation(paper=known[-1], analysis=None, analysis_error=error))
             )
 
-        asked = _call_key(query, llm_config, analysis_type)
-        return await self.calls.answer(ctx, "interpret_paper", work, joined_as=asked, meanwhile=meanwhile)
+        key = _call_key(query, llm_config, analysis_type)
+        return await self.calls.answer(ctx, "interpret_paper", work, joined_as=key, meanwhile=meanwhile)
 
     def _clients(self, progress: Progress, *, models_go_on: bool = False) -> "Clients":
         return replace(self.clients().of_one_call(), progress=progress, models_go_on=models_go_on)
@@ -225,8 +225,8 @@ def _call_key(*arguments: Any) -> str:
     return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
 
-def _without_text(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {**found, "paper": {name: value for name, value in found["paper"].items() if name != "content"}}
+def _without_text(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {**answer, "paper": {name: value for name, value in answer["paper"].items() if name != "content"}}
 
 
 def _with_text(fetched: "FetchedPaper", *, offset: int, limit: int) -> dict[str, Any]:

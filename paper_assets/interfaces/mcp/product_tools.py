@@ -10,7 +10,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import named_error
-from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, profile_meant, text_page
+from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, resolve_profile, text_page
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,
@@ -53,14 +53,14 @@ class ProductTools:
         from paper_assets.stores.papers import summary
 
         def work(_: Progress) -> Mapping[str, Any]:
-            warehouse, found = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
+            warehouse, folders = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
             ranked = summary(warehouse).last_ranking
             waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
             profiles = []
-            for name in sorted(found.readable.keys() | found.faults.keys() | ranked.keys()):
+            for name in sorted(folders.readable.keys() | folders.faults.keys() | ranked.keys()):
                 if self.only is not None and name not in self.only:
                     continue
-                known, last, digest = found.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
+                known, last, digest = folders.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
                 profiles.append(
                     {
                         "name": name,
@@ -68,7 +68,7 @@ class ProductTools:
                         "last_ranking": last and f"{last}",
                         "last_digest": digest and f"{digest}",
                         "rewrites_waiting": waiting.get(name, 0),
-                        "error": found.faults.get(name),
+                        "error": folders.faults.get(name),
                     }
                 )
             return paged({}, "profiles", profiles, offset=offset)
@@ -82,7 +82,7 @@ class ProductTools:
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
-            name = profile_meant(open_warehouse(self.calls, self.settings), profile, self.only)
+            name = resolve_profile(open_warehouse(self.calls, self.settings), profile, self.only)
             read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
             part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
@@ -108,7 +108,7 @@ class ProductTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            name = profile_meant(warehouse, profile, self.only)
+            name = resolve_profile(warehouse, profile, self.only)
             items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
             records = [self._rewrite(item) for item in items if level in (None, item.target_level)]
             return paged({"profile": name}, "rewrites", records, offset=offset)
@@ -124,24 +124,24 @@ class ProductTools:
     ) -> Annotated[CallToolResult, PracticesListed]:
         """List rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
-        from paper_assets.stores.rewrites import papers_asked_for
+        from paper_assets.stores.rewrites import papers_with_requests
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            asked = None if self.only is None else papers_asked_for(warehouse, self.only)
+            requested = None if self.only is None else papers_with_requests(warehouse, self.only)
             practices = [
                 {
-                    "id": each.id,
-                    "paper_id": each.paper_id,
-                    "level": each.target_level,
-                    "score": each.score,
-                    "category": each.category,
-                    "keywords": list(each.keywords),
-                    "text": each.text,
-                    "original_text": each.original_text,
+                    "id": practice.id,
+                    "paper_id": practice.paper_id,
+                    "level": practice.target_level,
+                    "score": practice.score,
+                    "category": practice.category,
+                    "keywords": list(practice.keywords),
+                    "text": practice.text,
+                    "original_text": practice.original_text,
                 }
-                for each in best_practices(warehouse, self.settings.archive, level=level, keyword=keyword)
-                if asked is None or (each.paper_id, each.target_level) in asked
+                for practice in best_practices(warehouse, self.settings.archive, level=level, keyword=keyword)
+                if requested is None or (practice.paper_id, practice.target_level) in requested
             ]
             return paged({}, "practices", practices, offset=offset)
 

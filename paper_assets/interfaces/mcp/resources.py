@@ -55,7 +55,7 @@ def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[dat
 def listed_digests(settings: Settings, only: Set[str] | None = None) -> list[Resource]:
     """Return the newest digests of each profile (`only`: of these), newest first."""
     folder = settings.digests_dir
-    names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     return [
         Resource(
             uri=ADDRESS.format(profile=name, day=day),

@@ -64,16 +64,19 @@ class SearchTools:
                     raise PaperNotFound(f"{like[:60]} is not stored; search_papers looks at arXiv itself")
                 similar = similar_papers(corpus, paper, limit=limit)
                 return paged(
-                    {"compared": None, "notes": []}, "papers", [paper_row(each) for each in similar], offset=offset
+                    {"compared": None, "notes": []},
+                    "papers",
+                    [paper_row(paper_like_it) for paper_like_it in similar],
+                    offset=offset,
                 )
             parsed = parse_search_query(query or "")
             self._check(parsed.profile, profile, parsed.data_types)
-            found = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
-            papers = [paper_row(each, wanted=parsed.authors) for each in found.papers]
-            rows = paged({"compared": found.matching}, "papers", papers, offset=0)
+            result = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
+            papers = [paper_row(paper_found, wanted=parsed.authors) for paper_found in result.papers]
+            rows = paged({"compared": result.matching}, "papers", papers, offset=0)
             shown = offset + len(rows["papers"])
-            more = found.more or len(rows["papers"]) < len(found.papers)
-            return {**rows, "next_offset": shown if more else None, "notes": list(found.notes)}
+            more = result.more or len(rows["papers"]) < len(result.papers)
+            return {**rows, "next_offset": shown if more else None, "notes": list(result.notes)}
 
         return await self.calls.answer(ctx, "search_desk", work)
 

@@ -105,12 +105,12 @@ def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
     [first, *_] = fault.errors(include_url=False, include_context=False)
     if first["type"] != "json_invalid":
         return None
-    asked = id_of(str(first["input"]))
-    if asked is None:
+    request_id = id_of(str(first["input"]))
+    if request_id is None:
         return None
     deep = "recursion" in first["msg"]
     message = "the request is nested too deep; send plain values" if deep else "the request is not JSON"
-    return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=message))
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=message))
 
 
 def id_of(line: str) -> int | str | None:
@@ -122,9 +122,9 @@ def id_of(line: str) -> int | str | None:
             depth += 1
         elif sign in "]}":
             depth -= 1
-        elif depth == 1 and sign == '"id"' and (found := _ID_AFTER.match(line, token.end())):
+        elif depth == 1 and sign == '"id"' and (match := _ID_AFTER.match(line, token.end())):
             try:
-                value = json.loads(found[1]) if len(found[1]) <= _LONGEST_ID else None
+                value = json.loads(match[1]) if len(match[1]) <= _LONGEST_ID else None
             except ValueError:
                 return None
             return value if isinstance(value, int | str) else None
@@ -179,10 +179,10 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        found = defined[schema["$ref"].rpartition("/")[2]]
-        return _compact({**found, **{name: value for name, value in schema.items() if name != "$ref"}}, defined)
+        definition = defined[schema["$ref"].rpartition("/")[2]]
+        return _compact({**definition, **{name: value for name, value in schema.items() if name != "$ref"}}, defined)
     optional = [entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}]
-    if len(optional) == 1 and "default" in schema:  # may be left out, which is how a model says null
+    if len(optional) == 1 and "default" in schema:  # an optional argument: a model omits it instead of sending null
         schema = {**optional[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
         return _compact(schema, defined)
     kept = {}
@@ -351,20 +351,20 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
     calls = Calls(secrets=Outgoing(environ, folders_of(settings)), limit=settings.call_limit)
     server = build_server(settings, environ, calls=calls)
-    # Without this the process would wait for a line that never comes: its reader cannot be interrupted.
+    # Without this the process would wait for its reader, which cannot be interrupted.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         anyio.run(serve_stdio, server)
     except* (BrokenPipeError, ConnectionError):
         logger.info("the client has gone while it was being answered")
-    calls.wind_up(_SECONDS_TO_END)
+    calls.shut_down(_SECONDS_TO_END)
     # Work in progress may be waiting for the network; a kill leaves nothing half-written.
     sys.stderr.flush()
     os._exit(0)
 
 
 def log_to_stderr(level: str, secrets: Secrets) -> None:
-    """Write the log to standard error, without secrets. Raises InvalidInput for a level that there is not."""
+    """Write the log to standard error, without secrets. Raises InvalidInput for an unknown level."""
     name = level.strip().upper() or "INFO"
     if name not in _LEVELS:
         raise InvalidInput(f"LOG_LEVEL must be one of {', '.join(_LEVELS)}, got {level[:40]!r}")

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 MOST_TEXT = 50_000  # characters of one page of a text
 MOST_VALUES = 200  # in the condition of a side, which the answer repeats
 
-# Arguments with a clear name have no description: next_offset is in the answer, a missing profile is an error
-# that names the profiles there are.
+# Arguments with a clear name have no description: next_offset is in the answer, and the error for a missing profile
+# names the existing ones.
 Offset = Annotated[int, Field(ge=0)]
 TextLimit = Annotated[int, Field(ge=1, le=MOST_TEXT, description="Characters.")]
 Day = Annotated[str | None, Field(description="YYYY-MM-DD, or newest.", max_length=40)]
@@ -26,7 +26,7 @@ class LLMChoice(TypedDict, total=False):
     model: Words
 
 
-# Written in words: seldom given, and its parts would cost as much as the rest of a tool.
+# Described in words: seldom given, and its schema would cost as many tokens as the rest of a tool.
 GivenChoice = Annotated[
     LLMChoice,
     WithJsonSchema({"type": "object", "description": "{provider: openai|anthropic|ollama, model}"}),

@@ -1,7 +1,7 @@
 """Ask the stored papers a question: quotations at once, and an answer written by the language model in the background.
 
-The quotations cost nothing. The written answer states its cost before it is asked for; it is written by a thread of
-this process, and asking again after a restart costs nothing, because the model's answers are stored by content.
+The quotations cost nothing. The page shows the cost of a written answer before it is requested. A thread of this
+process writes it, and asking again after a restart costs nothing, because the model's answers are stored by content.
 """
 
 import logging
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TypedQuestion:
     """A question as typed: whether for and against are separate, and how many full texts may be fetched."""
 
     question: str
@@ -73,20 +73,20 @@ def show_ask(request: Request) -> Response:
     desk, profile = desk_of(request), reader_of(request)
     if profile is None and (only := only_profile(request, desk)):
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
-    asked = _asked(request.query_params)
+    typed = _typed_question(request.query_params)
     shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
     kept = _kept_answers(request, desk, profile)
     number = request.query_params.get("kept", "")
     if number:
-        found = next((each for each in kept if f"{each.number}" == number), None)
-        if found is None:
+        chosen = next((kept_answer for kept_answer in kept if f"{kept_answer.number}" == number), None)
+        if chosen is None:
             raise PaperNotFound(f"there is no kept answer {number[:20]!r}")
-        asked = Asked(question=found.question, sides=bool(found.options.get("sides")))
-        shown |= {"written": numbered(answer_from_record(found.answer)), "kept_on": found.asked_at.date()}
+        typed = TypedQuestion(question=chosen.question, sides=bool(chosen.options.get("sides")))
+        shown |= {"written": numbered(answer_from_record(chosen.answer)), "kept_on": chosen.asked_at.date()}
         if request.query_params.get("format") == "markdown":
             return _markdown(desk, shown["written"].answer)
-    elif asked.question:
-        job = _ANSWERS.get(_key(desk, profile, asked))
+    elif typed.question:
+        job = _ANSWERS.get(_key(desk, profile, typed))
         state = job.state if job else "none"  # once: the answer may be done while the quotations are gathered
         shown |= {"job": job, "state": state, "running": state.startswith("running")}
         done: Answer | None = None
@@ -95,7 +95,7 @@ def show_ask(request: Request) -> Response:
         except PaperAssetsError as fault:
             shown["fault"] = f"The answer could not be written: {fault}."
         except Exception as fault:
-            logger.error("the answer to %r failed", asked.question[:200], exc_info=fault)
+            logger.error("the answer to %r failed", typed.question[:200], exc_info=fault)
             shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
         if done and done.failure:  # the present quotations are shown, with the offer to write again
             shown["fault"], done = f"The answer could not be written: {done.failure}.", None
@@ -103,7 +103,7 @@ def show_ask(request: Request) -> Response:
             shown["written"] = numbered(done)
         else:
             try:
-                quoted = isolate("The quotations", lambda: _quoted(desk, profile, asked))
+                quoted = isolate("The quotations", lambda: _quoted(desk, profile, typed))
                 shown |= {"fault": f"{quoted}."} if isinstance(quoted, Unshown) else quoted
             except InvalidInput as fault:
                 shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
@@ -115,14 +115,14 @@ def show_ask(request: Request) -> Response:
         "ask.html.jinja",
         status=400 if shown["fault"] and not shown["job"] else 200,
         base=base_of(profile),
-        asked=asked,
+        asked=typed,
         fetches=_FETCHES,
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         nearest=NEAREST,
-        savable=bool(profile and asked.question and folder_of(desk, profile)),
+        savable=bool(profile and typed.question and folder_of(desk, profile)),
         answers=kept[::-1],
-        address=f"kept={number}" if number else asked.query,
+        address=f"kept={number}" if number else typed.query,
         **({"state": "", "running": False, "kept_on": None} | shown),
     )
 
@@ -130,46 +130,46 @@ def show_ask(request: Request) -> Response:
 def write_answer(request: Request) -> Response:
     """Start to write the answer; a question that is being answered is not asked twice."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    asked = _asked(form)
-    if not asked.question:
+    typed = _typed_question(form)
+    if not typed.question:
         raise InvalidInput("type the question that you want to ask")
     _ANSWERS.start(
-        _key(desk, profile, asked),
-        lambda job: _write(desk, profile, asked, job),
+        _key(desk, profile, typed),
+        lambda job: _write(desk, profile, typed, job),
         failed=lambda answer: answer.failure is not None,
     )
-    return RedirectResponse(f"/p/{profile}/ask?{asked.query}", status_code=303)
+    return RedirectResponse(f"/p/{profile}/ask?{typed.query}", status_code=303)
 
 
 def answer_state(request: Request) -> Response:
     """Return a text that changes when the answer makes progress, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
-    job = _ANSWERS.get(_key(desk, profile, _asked(request.query_params)))
+    job = _ANSWERS.get(_key(desk, profile, _typed_question(request.query_params)))
     return PlainTextResponse(job.state if job else "none")
 
 
 def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
-    """Return the kept answers that the reader may see: in a lab those that were asked for the profile."""
+    """Return the kept answers that the reader may see: in a lab those of the profile."""
     kept = kept_answers(desk.warehouse)
-    return [each for each in kept if person_of(request) is None or each.options.get("profile") == profile]
+    return [answer for answer in kept if person_of(request) is None or answer.options.get("profile") == profile]
 
 
-def _quoted(desk: Desk, profile: str | None, asked: Asked) -> dict[str, Any]:
+def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, Any]:
     """Return the quotations for a question, and what a written answer would cost; nothing is fetched or paid for."""
-    context, options = _context(desk, desk.warehouse), replace(asked, fetch=0).options(profile)
-    prepared = prepare_question(context, asked.question, options)
+    context, options = _context(desk, desk.warehouse), replace(typed, fetch=0).options(profile)
+    prepared = prepare_question(context, typed.question, options)
     answer = answer_question(context, replace(prepared, config=None), options)
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
-def _write(desk: Desk, profile: str, asked: Asked, job: Job[Answer]) -> Answer:
+def _write(desk: Desk, profile: str, typed: TypedQuestion, job: Job[Answer]) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
-    def progress(done: int, total: int | None, what: str = "", /) -> None:
-        job.progress = f"{what} ({done + 1} of {total})" if total else what
+    def progress(done: int, total: int | None, stage: str = "", /) -> None:
+        job.progress = f"{stage} ({done + 1} of {total})" if total else stage
 
-    context, options = _context(desk, desk.for_writing), asked.options(profile)
-    prepared: PreparedQuestion = prepare_question(context, asked.question, options, progress=progress)
+    context, options = _context(desk, desk.for_writing), typed.options(profile)
+    prepared: PreparedQuestion = prepare_question(context, typed.question, options, progress=progress)
     job.progress = "writing the answer"
     options = replace(options, most_calls=max(prepared.estimate.calls, 1))
     return answer_question(context, prepared, options)
@@ -181,17 +181,17 @@ def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
     )
 
 
-def _asked(given: Mapping[str, Any]) -> Asked:
+def _typed_question(given: Mapping[str, Any]) -> TypedQuestion:
     fetch = str(given.get("fetch", ""))
-    return Asked(
+    return TypedQuestion(
         question=" ".join(str(given.get("question", "")).split())[:LONGEST_QUESTION],
         sides=str(given.get("sides", "")) == "1",
         fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
     )
 
 
-def _key(desk: Desk, profile: str | None, asked: Asked) -> str:
-    return sha256(repr((id(desk), profile, asked)).encode()).hexdigest()
+def _key(desk: Desk, profile: str | None, typed: TypedQuestion) -> str:
+    return sha256(repr((id(desk), profile, typed)).encode()).hexdigest()
 
 
 def _markdown(desk: Desk, answer: Answer) -> Response:

@@ -34,7 +34,7 @@ from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.numbers import percent
+from paper_assets.text.numbers import count_of, percent
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml
 
@@ -80,7 +80,7 @@ class Desk:
         settings = self.settings
         profiles = sorted(settings.profiles_dir.glob("*/*")) if settings.profiles_dir.is_dir() else []
         made = [
-            each for root in (settings.digests_dir, settings.rankings_dir) for each in (root, *sorted(root.glob("*/")))
+            path for root in (settings.digests_dir, settings.rankings_dir) for path in (root, *sorted(root.glob("*/")))
         ]
         times = []
         for path in (*profiles, *made):
@@ -91,8 +91,8 @@ class Desk:
     def warehouse_stamp(self) -> object:
         """Return a value that changes with every write, so that watching pages need not open the database."""
         path = self.warehouse.path
-        found = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
-        return [(each.st_mtime_ns, each.st_size, each.st_ino) for each in found]
+        states = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
+        return [(state.st_mtime_ns, state.st_size, state.st_ino) for state in states]
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -199,11 +199,6 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
     return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
 
 
-def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a count with its noun: 1 paper, 2 papers."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
 def readable_title(text: str) -> str:
     """Return a title as one line with its TeX as characters; the filter `maths` shows its formulae as MathML."""
     try:
@@ -241,14 +236,14 @@ def _html_in_parts(abstract: str) -> Markup:
     try:
         spans = sentence_spans(text)
         named = named_parts([text[start:end] for start, end in spans])
-        pieces, plain, at = list[str](), list[str](), 0
+        pieces, plain, position = list[str](), list[str](), 0
         for number, part in named.items():
             start, end = spans[number]
-            before, sentence = with_mathml(text[at:start]), with_mathml(text[start:end])
+            before, sentence = with_mathml(text[position:start]), with_mathml(text[start:end])
             pieces += [before, Markup('<span class="part" data-part="{}">{}</span>').format(part, sentence)]
             plain += [before, sentence]
-            at = end
-        rest = with_mathml(text[at:])
+            position = end
+        rest = with_mathml(text[position:])
         return Markup("").join([*pieces, rest]) if "".join([*plain, rest]) == whole else whole
     except Exception:
         logger.exception("the parts of %r could not be named", text[:200])

@@ -152,7 +152,7 @@ def _plan(question: str, split: str, sides: str) -> dict[str, Any]:
     record: dict[str, Any] = {"rewritten_question": question, "question": question, "generation_required": True}
     named = [line.partition(":") for line in sides.splitlines() if line.strip()]
     if split == "stance":
-        record["filters"] = {"sides": [dict(each) for each in _STANCES]}
+        record["filters"] = {"sides": [dict(side) for side in _STANCES]}
     elif split == "own" and named:
         if not all(name.strip() for name, _, _ in named):
             raise FieldFault("sides", "a side has no name; write it before the colon, as in yes: retrieval helps")

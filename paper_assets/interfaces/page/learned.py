@@ -39,25 +39,26 @@ def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, 
     learning counts nothing.
     """
     if not pc.any(pc.not_equal(stored.rows.column("learned"), 0)).as_py():
-        return None  # without reading hundreds of rows as Python values
+        return None  # checked in Arrow, without converting hundreds of rows to Python values
     effect = ratings_effect(stored.rows.to_pylist(), stored.header)
     if effect is None:
         return None
-    came, went = ([each for each in those if each.paper_id not in rated] for those in (effect.came, effect.went))
-    moved = (*came[:_MOST_NAMED], *went[:_MOST_NAMED])
-    found = papers_from_table(papers_by_id(warehouse, [each for one in moved for each in (one.paper_id, *one.near)]))
-    papers = {paper.paper_id: paper for paper in found}
+    came = [moved for moved in effect.came if moved.paper_id not in rated]
+    went = [moved for moved in effect.went if moved.paper_id not in rated]
+    named = (*came[:_MOST_NAMED], *went[:_MOST_NAMED])
+    ids = [paper_id for moved in named for paper_id in (moved.paper_id, *moved.near)]
+    papers = {paper.paper_id: paper for paper in papers_from_table(papers_by_id(warehouse, ids))}
     return {
         "counts": stored.header.get("learning"),
-        "came": [_effect_record(each, papers) for each in came[:_MOST_NAMED]],
-        "went": [_effect_record(each, papers) for each in went[:_MOST_NAMED]],
+        "came": [_effect_record(moved, papers) for moved in came[:_MOST_NAMED]],
+        "went": [_effect_record(moved, papers) for moved in went[:_MOST_NAMED]],
         "more": max(len(came) - _MOST_NAMED, 0) + max(len(went) - _MOST_NAMED, 0),
     }
 
 
-def teaches(header: Mapping[str, Any], rated: Mapping[str, str]) -> int:
-    """Return how many papers the view for a new reader still has; 0 from ten ratings on."""
-    return 0 if len(rated) >= FEW_RATINGS else sum(each not in rated for each in header.get("teach") or ())
+def first_set_left(header: Mapping[str, Any], rated: Mapping[str, str]) -> int:
+    """Return how many papers a new reader can still rate in the first set; 0 from ten ratings on."""
+    return 0 if len(rated) >= FEW_RATINGS else sum(paper_id not in rated for paper_id in header.get("teach") or ())
 
 
 def show_teach(request: Request) -> Response:
@@ -74,7 +75,7 @@ def show_teach(request: Request) -> Response:
         rows=[row_of(paper) for paper in papers],
         base=f"/p/{profile}",
         ratings=ratings,
-        done=sum(each in ratings for each in wanted),
+        done=sum(paper_id in ratings for paper_id in wanted),
         choices=CHOICES,
     )
 
@@ -88,7 +89,7 @@ def show_learned(request: Request) -> Response:
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
         ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
-        pulls = sorted(zip(model.rated, model.pull.tolist(), strict=True), key=lambda one: one[1]) if model else []
+        pulls = sorted(zip(model.rated, model.pull.tolist(), strict=True), key=lambda pair: pair[1]) if model else []
         pulls = [(paper_id, pull) for paper_id, pull in pulls if paper_id not in unlearned.papers]
         up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]
         down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
@@ -106,13 +107,21 @@ def show_learned(request: Request) -> Response:
         spelled=commonest_forms(
             [f"{paper.title} {paper.abstract}" for paper in read], (*telling[0], *telling[1], *unlearned.words)
         ),
-        papers=[[(each, titles.get(each, each), _why(each, ratings)) for each in those] for those in (up, down)],
+        papers=[
+            [(paper_id, titles.get(paper_id, paper_id), _why(paper_id, ratings)) for paper_id in direction]
+            for direction in (up, down)
+        ],
         forgotten=_forgotten(unlearned, titles),
         weeks=weeks,
         evidence=evidence,
         signals=[
-            (each.paper_id, readable_title(each.title or each.paper_id), each.kind, SIGNALS_IN_WORDS[each.kind])
-            for each in signals[::-1][:_MOST_SIGNALS]
+            (
+                signal.paper_id,
+                readable_title(signal.title or signal.paper_id),
+                signal.kind,
+                SIGNALS_IN_WORDS[signal.kind],
+            )
+            for signal in signals[::-1][:_MOST_SIGNALS]
         ],
         more_signals=max(len(signals) - _MOST_SIGNALS, 0),
     )
@@ -137,15 +146,15 @@ def forget(request: Request) -> Response:
 
 def _effect_record(moved: Moved, papers: Mapping[str, Paper]) -> dict[str, Any]:
     sign, paper = "+" if moved.with_ratings > moved.without else "-", papers.get(moved.paper_id)
-    stems = [each[1:] for each in moved.words if each.startswith(sign)]
+    stems = [word[1:] for word in moved.words if word.startswith(sign)]
     forms = commonest_forms([f"{paper.title} {paper.abstract}"] if paper else [], stems)
     return {
         "paper_id": moved.paper_id,
         "title": readable_title(paper.title) if paper else moved.paper_id,
         "without": moved.without,
         "with_ratings": moved.with_ratings,
-        "words": [forms.get(each, each) for each in stems],
-        "near": [readable_title(papers[each].title) if each in papers else each for each in moved.near],
+        "words": [forms.get(stem, stem) for stem in stems],
+        "near": [readable_title(papers[paper_id].title) if paper_id in papers else paper_id for paper_id in moved.near],
     }
 
 
@@ -169,19 +178,19 @@ def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
     weeks: dict[date, list[int]] = {}
     for day, *counts in rated_days(warehouse, profile):
         week = weeks.setdefault(day - timedelta(days=day.weekday()), [0, 0, 0])
-        weeks[day - timedelta(days=day.weekday())] = [one + more for one, more in zip(week, counts, strict=True)]
-    found = [RatedWeek(monday=day, shown=shown, worth=worth, no=no) for day, (shown, worth, no) in weeks.items()]
-    return sorted((week for week in found if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
+        weeks[day - timedelta(days=day.weekday())] = [count + more for count, more in zip(week, counts, strict=True)]
+    rated = [RatedWeek(monday=day, shown=shown, worth=worth, no=no) for day, (shown, worth, no) in weeks.items()]
+    return sorted((week for week in rated if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
 
 
 def _stems_of(interests: Interests) -> set[str]:
     named = (*interests.primary, *interests.secondary, *interests.exploratory)
-    return {each for interest in named for each in stems_in(interest)}
+    return {stem for interest in named for stem in stems_in(interest)}
 
 
 def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
-    found = papers_from_table(papers_by_id(warehouse, list(dict.fromkeys(ids))))
-    return {paper.paper_id: readable_title(paper.title) for paper in found}
+    papers = papers_from_table(papers_by_id(warehouse, list(dict.fromkeys(ids))))
+    return {paper.paper_id: readable_title(paper.title) for paper in papers}
 
 
 def _why(paper_id: str, ratings: Mapping[str, str]) -> str:

@@ -71,16 +71,16 @@ class OwnPapers:
     def works(self) -> tuple[LikedWork, ...]:
         """The chosen papers."""
         return tuple(
-            LikedWork(paper_id=each.paper_id, title=each.title, abstract=each.abstract)
-            for each in self.papers
-            if each.chosen
+            LikedWork(paper_id=paper.paper_id, title=paper.title, abstract=paper.abstract)
+            for paper in self.papers
+            if paper.chosen
         )
 
     @property
     def categories(self) -> tuple[str, ...]:
         """The categories of the chosen papers that at least a third of them have, most frequent first."""
-        chosen = [each for each in self.papers if each.chosen]
-        counts = Counter(category for each in chosen for category in each.categories)
+        chosen = [paper for paper in self.papers if paper.chosen]
+        counts = Counter(category for paper in chosen for category in paper.categories)
         return tuple(category for category, count in counts.most_common() if 3 * count >= len(chosen))
 
 
@@ -103,7 +103,7 @@ def liked_ids(text: str) -> tuple[LikedWork, ...]:
             raise InvalidInput(
                 f"{references.unreadable[0]!r} names no paper; give an arXiv id such as 1706.03762, a DOI or a link"
             )
-    return tuple(LikedWork(paper_id=each) for each in references.ids)
+    return tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
 
 
 def library_of(request: Request) -> list[Entry]:
@@ -151,15 +151,15 @@ def find_own_papers(desk: Desk, name: str) -> OwnPapers:
         left = seconds_from_now(_SEARCH_SECONDS, monotonic)
         limited = type(access)(settings=access.settings, environ=access.environ, left=left)
         assert ARXIV.search is not None  # noqa: S101
-        found = ARXIV.search(limited, Question(words="", author=name, limit=_MOST_OWN))
-        if not found.records:
+        answer = ARXIV.search(limited, Question(words="", author=name, limit=_MOST_OWN))
+        if not answer.records:
             raise InvalidInput(f"arXiv has no paper by {name[:60]!r}; write the name as on your papers")
-    papers = [each.paper for each in found.records]
+    papers = [record.paper for record in answer.records]
     papers.sort(key=lambda paper: f"{paper.published or ''}", reverse=True)
     return OwnPapers(
         name=name,
-        papers=tuple(_own(paper, chosen=found.total <= len(papers) <= _MOST_OWN // 2) for paper in papers),
-        total=found.total,
+        papers=tuple(_own(paper, chosen=answer.total <= len(papers) <= _MOST_OWN // 2) for paper in papers),
+        total=answer.total,
         fresh=True,
     )
 
@@ -171,11 +171,11 @@ def _own(paper: Paper, *, chosen: bool) -> OwnPaper:
 
 
 def _kept(text: str, chosen: set[str]) -> OwnPaper | None:
-    """A paper of a hidden field; None for a text that this page did not write."""
+    """Return the paper in a hidden field; None for a text that this page did not write."""
     try:
         record: Any = json.loads(text)
         values = [record[name] for name in ("paper_id", "title", "abstract", "authors", "year")]
-        categories = tuple(each for each in record["categories"] if isinstance(each, str))
+        categories = tuple(category for category in record["categories"] if isinstance(category, str))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     if not all(isinstance(value, str) for value in values) or not read_references(values[0]).ids:
@@ -189,7 +189,7 @@ def _uploads(request: Request) -> list[tuple[str, bytes]]:
 
 
 def _entries(name: str, content: bytes) -> list[Entry]:
-    """The entries of an uploaded file. Raises InvalidInput that names the file as the reader knows it."""
+    """Return the entries of an uploaded file. Raises InvalidInput with the file name that the reader knows."""
     suffix = Path(name).suffix.lower()
     if suffix not in _ENDINGS:
         raise InvalidInput(f"{name[:60]} is not a .bib, .ris, CSL-JSON (.json) or zotero.sqlite file")

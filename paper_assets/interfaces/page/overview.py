@@ -49,16 +49,16 @@ def show_profiles(request: Request) -> Response:
     """Show every profile with its newest ranking; with a single ranked profile go straight to its list."""
     desk = desk_of(request)
     try:
-        found = find_profiles(desk.settings.profiles_dir)
+        folders = find_profiles(desk.settings.profiles_dir)
     except InvalidProfile:
-        found = ProfilesFound({}, {})
+        folders = ProfilesFound({}, {})
     held = summary(desk.warehouse)
-    names = sorted(found.readable.keys() | found.faults.keys() | held.rankings.keys())
+    names = sorted(folders.readable.keys() | folders.faults.keys() | held.rankings.keys())
     names = [name for name in names if may_see(request, name)]
     removed = [] if person_of(request) else removed_of(desk, now())
     if not names and not removed and not person_of(request):
         return RedirectResponse("/welcome", status_code=303)
-    if "all" not in request.query_params and len(names) == 1 and names[0] in held.last_ranking and not found.faults:
+    if "all" not in request.query_params and len(names) == 1 and names[0] in held.last_ranking and not folders.faults:
         return RedirectResponse(f"/p/{names[0]}", status_code=303)
     waiting = isolate("The rewrites", lambda: waiting_by_profile(desk.warehouse, config=desk.settings.rewriting))
     return page(
@@ -67,7 +67,7 @@ def show_profiles(request: Request) -> Response:
         names=names,
         last=held.last_ranking,
         waiting={} if isinstance(waiting, Unshown) else waiting,
-        faults=found.faults,
+        faults=folders.faults,
         problem=waiting if isinstance(waiting, Unshown) else None,
         papers=held.papers,
         removed=removed,
@@ -81,8 +81,8 @@ def show_health(request: Request) -> Response:
     desk = desk_of(request)
     if person_of(request):  # it concerns all profiles and the operator of the desk
         raise HTTPException(404)
-    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
-    found = isolate(
+    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # which days are due depends on the hour
+    state = isolate(
         "The state of the profiles", lambda: desk.kept_while("health", stamp, lambda: health(desk.workspace))
     )
     try:
@@ -90,13 +90,13 @@ def show_health(request: Request) -> Response:
         no_runs = None
     except PaperAssetsError as fault:
         runs, no_runs = [], str(fault)
-    whole = None if isinstance(found, Unshown) else found
+    whole = None if isinstance(state, Unshown) else state
     settings, wrong_hours = hours_of(desk)
     return page(
         request,
         "health.html.jinja",
         health=whole,
-        problems=[each for each in (found, runs) if isinstance(each, Unshown)],
+        problems=[part for part in (state, runs) if isinstance(part, Unshown)],
         late=_late_in_words(whole.late) if whole else {},
         missing=missing_days(whole.troubles) if whole else (),
         runs=[] if isinstance(runs, Unshown) else runs,
@@ -119,11 +119,11 @@ def show_health(request: Request) -> Response:
 
 def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return by profile what is out of date, such as "ranking and digest"; empty where everything is current."""
-    found = {}
+    in_words_by_profile = {}
     for profile, assets in late.items():
         words = list(dict.fromkeys(_in_words(asset) for asset in assets))
-        found[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
-    return found
+        in_words_by_profile[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+    return in_words_by_profile
 
 
 def partitions_in_words(keys: Sequence[str]) -> str:
@@ -134,7 +134,7 @@ def partitions_in_words(keys: Sequence[str]) -> str:
     parts = [list(dict.fromkeys(ends)) for ends in zip(*(key.split("|") for key in keys), strict=False)]
     return ", ".join(
         ("" if len(ends) == 1 or _day_in_words(ends[0]) != ends[0] else "profiles from ")
-        + " to ".join(_day_in_words(each) for each in ends)
+        + " to ".join(_day_in_words(end) for end in ends)
         for ends in parts
     )
 

@@ -70,12 +70,12 @@ class Number:
 def numbers(papers: Sequence[PlacedPaper], places: Mapping[str, int]) -> list[Number]:
     """Return the numbers beside the dots of the list's papers; one that would cover another is moved below it."""
     found: list[Number] = []
-    listed = [each for each in papers if each.paper.paper_id in places]
-    for each in sorted(listed, key=lambda one: places[one.paper.paper_id]):
-        x, y = _WIDTH * each.x + radius(each) + 0.5, _HEIGHT * each.y + 0.8
+    listed = [placed for placed in papers if placed.paper.paper_id in places]
+    for placed in sorted(listed, key=lambda one: places[one.paper.paper_id]):
+        x, y = _WIDTH * placed.x + radius(placed) + 0.5, _HEIGHT * placed.y + 0.8
         while any(abs(other.x - x) < _NUMBER and abs(other.y - y) < _NUMBER - 0.01 for other in found):
             y += _NUMBER
-        found.append(Number(place=places[each.paper.paper_id], x=x, y=y))
+        found.append(Number(place=places[placed.paper.paper_id], x=x, y=y))
     return found
 
 
@@ -95,13 +95,13 @@ def show_map(request: Request) -> Response:
         model = desk.workspace.embedding_model()
         if model is None:
             raise NotComputed("there are no vectors to draw a map of, because no embedding model is configured")
-        found = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
-        if hasattr(found, "papers"):
+        drawn = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
+        if hasattr(drawn, "papers"):
             places, threshold = _places(desk, profile, day)
-            groups = _groups(found.papers, _interests(desk, profile), threshold)
-            values |= {"map": found, "groups": groups, "places": places}
+            groups = _groups(drawn.papers, _interests(desk, profile), threshold)
+            values |= {"map": drawn, "groups": groups, "places": places}
         else:
-            values["fault"] = f"{found}."
+            values["fault"] = f"{drawn}."
     except NotComputed as fault:
         values["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
     return page(
@@ -137,17 +137,17 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
 
 def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
     """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
-    lanes = [*interests, *sorted({each.paper.lane for each in papers if each.paper.lane} - set(interests))]
+    lanes = [*interests, *sorted({placed.paper.lane for placed in papers if placed.paper.lane} - set(interests))]
     members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes}
     members[None] = []
-    for each in papers:
-        near = each.paper.shown or each.paper.relevance >= threshold
-        members[each.paper.lane if near and each.paper.lane in members else None].append(each)
+    for placed in papers:
+        near = placed.paper.shown or placed.paper.relevance >= threshold
+        members[placed.paper.lane if near and placed.paper.lane in members else None].append(placed)
     groups: list[Group] = []
-    for lane, those in members.items():
-        near_first = sorted(those, key=lambda each: each.paper.relevance, reverse=True)[:_MOST_TRIED]
-        group = Group(lane=lane, papers=tuple(those))
-        tried = [replace(group, x=each.x, y=each.y + dy / _HEIGHT) for each in near_first for dy in _BESIDE]
+    for lane, members_of_lane in members.items():
+        near_first = sorted(members_of_lane, key=lambda placed: placed.paper.relevance, reverse=True)[:_MOST_TRIED]
+        group = Group(lane=lane, papers=tuple(members_of_lane))
+        tried = [replace(group, x=placed.x, y=placed.y + dy / _HEIGHT) for placed in near_first for dy in _BESIDE]
         groups.append(min(tried, key=lambda label: _covered(label, papers, groups), default=group))
     return groups
 
@@ -156,12 +156,12 @@ def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group
     """Return how many dots a label would cover; a label that covers another one or leaves the map above or below
     counts as many."""
     left, top, right, bottom = label.box
-    found = sum(
-        left - reach < _WIDTH * each.x < right + reach and top - reach < _HEIGHT * each.y < bottom + reach
-        for each, reach in ((each, _DOT * (0.7 + each.paper.relevance) / 1.7) for each in papers)
+    covered = sum(
+        left - reach < _WIDTH * placed.x < right + reach and top - reach < _HEIGHT * placed.y < bottom + reach
+        for placed, reach in ((placed, _DOT * (0.7 + placed.paper.relevance) / 1.7) for placed in papers)
     )
     for other in groups:
         if other.lane and other.papers:
             box = other.box
-            found += 1000 * (left < box[2] and box[0] < right and top < box[3] and box[1] < bottom)
-    return found + 1000 * (top < -2 or bottom > _HEIGHT + 2)
+            covered += 1000 * (left < box[2] and box[0] < right and top < box[3] and box[1] < bottom)
+    return covered + 1000 * (top < -2 or bottom > _HEIGHT + 2)

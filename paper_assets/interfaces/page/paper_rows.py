@@ -109,9 +109,9 @@ def row_of(paper: Paper, *, found: FoundPaper | None = None) -> PaperRow:
     )
 
 
-def rows_found(desk: Desk, found: Iterable[FoundPaper]) -> list[PaperRow]:
+def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     """Return the rows of a search's papers, in its order."""
-    by_id = {each.paper_id: each for each in found}
+    by_id = {paper_found.paper_id: paper_found for paper_found in papers}
     return [row_of(paper, found=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
 
 
@@ -119,12 +119,12 @@ def spans_of_words(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     """Return where any of the words occur in a text, as whole words."""
     wanted = set(words)
     spans, start = [], None
-    for at, letter in enumerate(f"{text} "):
+    for position, letter in enumerate(f"{text} "):
         if letter.isalnum():
-            start = at if start is None else start
+            start = position if start is None else start
         elif start is not None:
-            if text[start:at] in wanted:
-                spans.append((start, at))
+            if text[start:position] in wanted:
+                spans.append((start, position))
             start = None
     return spans
 

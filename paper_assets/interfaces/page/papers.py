@@ -40,7 +40,7 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.ranking_answers import explained_rank, outside_the_window, papers_meant
+from paper_assets.interfaces.ranking_answers import explained_rank, find_papers_named, outside_the_window
 from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
@@ -75,16 +75,16 @@ def show_why(request: Request) -> Response:
 
 def _why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
-    day, asked = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
-    found = papers_meant(desk.warehouse, profile, day, asked) if asked else []
-    said: dict[str, Any] = {"paper": None, "said": None}
-    if asked and len(found) <= 1:
-        paper_id = found[0][0] if found else asked
-        said = {
-            "paper": _shown(desk, paper_id) if found else None,
+    day, typed = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
+    matches = find_papers_named(desk.warehouse, profile, day, typed) if typed else []
+    explanation: dict[str, Any] = {"paper": None, "said": None}
+    if typed and len(matches) <= 1:
+        paper_id = matches[0][0] if matches else typed
+        explanation = {
+            "paper": _shown(desk, paper_id) if matches else None,
             "said": explained_paper(desk, profile, day, paper_id),
         }
-    return page(request, "why.html.jinja", day=day, asked=asked, found=found, **said)
+    return page(request, "why.html.jinja", day=day, asked=typed, found=matches, **explanation)
 
 
 def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[str, Any]:
@@ -174,15 +174,15 @@ def show_paper(request: Request) -> Response:
         paper=paper,
         row=row_of(paper),
         abstract=_paragraphs(paper.abstract),
-        authors=[name for each in paper.authors if (name := one_line(each))],
-        affiliations=[name for each in paper.affiliations if (name := one_line(each))],
+        authors=[name for author in paper.authors if (name := one_line(author))],
+        affiliations=[name for affiliation in paper.affiliations if (name := one_line(affiliation))],
         shared=paper_list([paper]),
         bibtex=write_papers([paper], "bibtex"),
         rated=ratings.get(paper.paper_id),
         ratings=ratings,
         choices=CHOICES,
         state=state,
-        history=[(each, _became(each)) for each in history[:_MOST_DAYS]],
+        history=[(day_of_paper, _became(day_of_paper)) for day_of_paper in history[:_MOST_DAYS]],
         more_days=max(len(history) - _MOST_DAYS, 0),
         explained_now=explained,
         latest=day,
@@ -198,17 +198,17 @@ def show_shelf(request: Request) -> Response:
 
 
 def _shelf(request: Request) -> Response:
-    desk, profile, asked = desk_of(request), profile_of(request), request.query_params
-    text = one_line(asked.get("q", ""))[:300]
+    desk, profile, query = desk_of(request), profile_of(request), request.query_params
+    text = one_line(query.get("q", ""))[:300]
     rated = ratings_of(desk.warehouse, profile)[::-1]
-    counts = Counter(each.rating for each in rated)
-    shown = asked.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
+    counts = Counter(rating.rating for rating in rated)
+    shown = query.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
     shown = shown if shown in SHELVES else SHELVES[0]
-    when = {each.paper_id: each.rated_at.date() for each in rated}
-    chosen = [each.paper_id for each in rated if each.rating == shown]
+    when = {rating.paper_id: rating.rated_at.date() for rating in rated}
+    chosen = [rating.paper_id for rating in rated if rating.rating == shown]
     stored = stored_papers(desk, chosen)
-    papers = [each for each in stored if _has_words(each, text)]
-    if form := asked.get("format"):
+    papers = [paper for paper in stored if _has_words(paper, text)]
+    if form := query.get("format"):
         return _file(papers, form, name=f"{profile}-{shown}")
     return page(
         request,
@@ -218,11 +218,11 @@ def _shelf(request: Request) -> Response:
         text=text,
         shelves=[(name, IN_WORDS[name]) for name in SHELVES],
         counts=counts,
-        rows=[row_of(each) for each in papers[:_ON_A_SHELF]],
+        rows=[row_of(paper) for paper in papers[:_ON_A_SHELF]],
         found=len(papers),
         missing=len(chosen) - len(stored) if not text else 0,
         when=when,
-        ratings={each.paper_id: each.rating for each in rated},
+        ratings={rating.paper_id: rating.rating for rating in rated},
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
         back=f"{request.url.path}?{request.url.query or f'show={shown}'}",
@@ -230,7 +230,7 @@ def _shelf(request: Request) -> Response:
 
 
 def _rows_of_similar(desk: Desk, similar: Mapping[str, float]) -> list[PaperRow]:
-    return [replace(row_of(each), score=similar[each.paper_id]) for each in stored_papers(desk, list(similar))]
+    return [replace(row_of(paper), score=similar[paper.paper_id]) for paper in stored_papers(desk, list(similar))]
 
 
 def _paper_of(request: Request, desk: Desk) -> Paper:
@@ -256,7 +256,7 @@ def _became(on: DayOfPaper) -> str:
 
 
 def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, str]]:
-    """Return the rewrites of the paper that the profile asked for, on a personal desk also those that a command made:
+    """Return the rewrites of the paper that the profile requested, on a personal desk also those that a command made:
     item and level in words.
     """
     warehouse = desk_of(request).warehouse
@@ -264,7 +264,7 @@ def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, 
     if person_of(request) is None:
         items += rewrites_by_command(warehouse)
     wanted = [item for item in items if item.paper_id == paper_id]
-    return [(each.item, LEVELS_IN_WORDS.get(each.target_level, each.target_level)) for each in wanted]
+    return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in wanted]
 
 
 def _paragraphs(abstract: str) -> list[Markup]:
@@ -274,7 +274,7 @@ def _paragraphs(abstract: str) -> list[Markup]:
 
 def _has_words(paper: Paper, text: str) -> bool:
     known = words_in(" ".join((paper.title, *paper.authors)))
-    return all(any(each.startswith(word) for each in known) for word in words_in(text))
+    return all(any(known_word.startswith(word) for known_word in known) for word in words_in(text))
 
 
 def _file(papers: list[Paper], form: str, *, name: str) -> Response:

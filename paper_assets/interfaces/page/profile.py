@@ -268,10 +268,10 @@ def _value(form_field: Field, typed: Any) -> Any:
 
 
 def _at(record: Mapping[str, Any], key: str) -> Any:
-    found: Any = record
+    value: Any = record
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _put(record: dict[str, Any], key: str, value: Any) -> None:
@@ -283,7 +283,7 @@ def _put(record: dict[str, Any], key: str, value: Any) -> None:
     record[last] = value
 
 
-_LEFT_OUT = {each.code: each.counted for each in FILTERS}
+_LEFT_OUT = {paper_filter.code: paper_filter.counted for paper_filter in FILTERS}
 _MOST_RATED = 40
 
 
@@ -321,8 +321,11 @@ def preview_profile(request: Request) -> Response:
         if faults or other:
             shown = {"fault": " ".join(other) or "Correct the marked fields to see the preview."}
             return _page(request, replace(form, faults=faults, preview=shown))
-        found = isolate("The preview", lambda: _previewed(desk, profile, record))
-        return _page(request, replace(form, preview=found if isinstance(found, dict) else {"fault": f"{found}."}))
+        shown_preview = isolate("The preview", lambda: _previewed(desk, profile, record))
+        return _page(
+            request,
+            replace(form, preview=shown_preview if isinstance(shown_preview, dict) else {"fault": f"{shown_preview}."}),
+        )
     except (InvalidInput, NotComputed) as fault:
         return _page(request, replace(form, preview={"fault": str(fault)}))
 
@@ -341,19 +344,19 @@ def save_profile(request: Request) -> Response:
         faults, other = field_faults(edited)
         if faults or other:
             count = "one field" if len(faults) == 1 else f"{len(faults)} fields"
-            said = " ".join(other) or f"correct {count} below"
+            reason = " ".join(other) or f"correct {count} below"
             return _page(
-                request, replace(form, faults=faults, fault=f"Could not save the profile: {said}."), status=400
+                request, replace(form, faults=faults, fault=f"Could not save the profile: {reason}."), status=400
             )
         if edited == record:
             return redirect_with_note(request, f"/p/{profile}/profile", "No changes to save.")
         write_json(file, edited, version=form.version, turns=desk.editing)
     except ProfileEdited:
-        said = (
+        reason = (
             "Could not save the profile: it was edited elsewhere meanwhile. Your changes are still below; save again "
             "to overwrite the other edit."
         )
-        return _page(request, replace(form, version=file_version(file), fault=said), status=409)
+        return _page(request, replace(form, version=file_version(file), fault=reason), status=409)
     except InvalidProfile as fault:
         return _page(request, replace(form, fault=f"Could not save the profile: {fault}"), status=400)
     note = (
@@ -385,7 +388,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         warnings=[one_line(line) for line in header.get("warnings", ())],
         learning=header.get("learning"),
         rated=rated[::-1][:_MOST_RATED],
-        rated_count=Counter(each.rating for each in rated),
+        rated_count=Counter(rating.rating for rating in rated),
         words=IN_WORDS,
         folder=desk.settings.profiles_dir / profile,
     )
@@ -399,11 +402,15 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     day = latest_ranking_day(desk.warehouse, profile)
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}`")
-    found = previews.preview(desk.workspace, edited, day)
-    rows = found.ranking.rows
-    header = found.ranking.header
-    changed = change_set(found.changes, since="", titles=found.titles, edits_named=False) if found.changes else None
-    entered = {move.paper_id for move in found.changes.entered} if found.changes else set()
+    previewed = previews.preview(desk.workspace, edited, day)
+    rows = previewed.ranking.rows
+    header = previewed.ranking.header
+    changed = (
+        change_set(previewed.changes, since="", titles=previewed.titles, edits_named=False)
+        if previewed.changes
+        else None
+    )
+    entered = {move.paper_id for move in previewed.changes.entered} if previewed.changes else set()
     return {
         "fault": None,
         "day": in_words(day),
@@ -412,7 +419,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
             (
                 row["rank"],
                 row["paper_id"],
-                readable_title(found.titles.get(row["paper_id"], row["paper_id"])),
+                readable_title(previewed.titles.get(row["paper_id"], row["paper_id"])),
                 order_value(row, header),
                 row["semantic_relevance"],
                 row["paper_id"] in entered,
@@ -422,9 +429,9 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
         "line": header.get("line"),
         "quiet": header.get("quiet"),
         "ranked": rows.num_rows,
-        "left_out": [(count, _LEFT_OUT.get(code, code)) for code, count in found.left_out.items()],
+        "left_out": [(count, _LEFT_OUT.get(code, code)) for code, count in previewed.left_out.items()],
         "change": changed,
-        "warnings": [one_line(line) for line in found.warnings],
+        "warnings": [one_line(line) for line in previewed.warnings],
         "asks": header.get("llm_note"),
     }
 

@@ -18,7 +18,6 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
-    count_of,
     desk_of,
     isolate,
     now,
@@ -44,13 +43,14 @@ from paper_assets.stores.rewrite_progress import claimed_items
 from paper_assets.stores.rewrites import (
     RewriteItem,
     attempts_by_examples,
-    papers_asked_for,
-    rewrite_asked_for,
+    papers_with_requests,
+    requested_rewrite,
     rewrite_item,
     rewrites_by_command,
     rewrites_of,
 )
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 from paper_assets.text.tex import formula_spans
 
 _MOST_DONE = 60
@@ -132,12 +132,14 @@ def whole_formulas(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         return tuple(pieces)
     ends = list(accumulate(len(piece.text) for piece in pieces))
     starts = [0, *ends[:-1]]
-    cuts = {0, len(text), *ends, *(at for span in formulas for at in span)}
-    kept = sorted(at for at in cuts if not any(start < at < end for start, end in formulas))
+    cuts = {0, len(text), *ends, *(cut for span in formulas for cut in span)}
+    kept = sorted(cut for cut in cuts if not any(start < cut < end for start, end in formulas))
     parts = []
     for start, end in pairwise(kept):
         inside = [piece for piece, a, b in zip(pieces, starts, ends, strict=True) if a < end and start < b]
-        parts.append(Piece(text[start:end], any(each.new for each in inside), any(each.doubtful for each in inside)))
+        parts.append(
+            Piece(text[start:end], any(piece.new for piece in inside), any(piece.doubtful for piece in inside))
+        )
     return tuple(parts)
 
 
@@ -178,7 +180,7 @@ def decide_rewrite(request: Request) -> Response:
     elif decision == "cancel":
         note = loop.cancel(warehouse, name).note
     elif decision == "reopen":
-        note = loop.take_up_again(warehouse, name).note + _resume(desk, name, advance)
+        note = loop.undo_cancellation(warehouse, name).note + _resume(desk, name, advance)
     elif decision == "continue":
         note = f"the rewrite of {item.paper_id} for {item.target_level} continues" + _resume(desk, name, advance)
     elif decision == "auto":
@@ -201,7 +203,7 @@ def list_practices(request: Request) -> Response:
     score = query.get("score", "")
     valid = not score or (score.isascii() and score.isdigit() and len(score) < 4)
     keyword = query.get("keyword", "").strip()[:100]
-    found = best_practices(
+    practices = best_practices(
         desk.warehouse,
         collection,
         level=level,
@@ -209,21 +211,21 @@ def list_practices(request: Request) -> Response:
         keyword=keyword or None,
     )
     kept = _practices_of_person(request, best_practices(desk.warehouse, collection))
-    found = _practices_of_person(request, found)
-    categories = [name for name, _ in Counter(each.category or "unknown" for each in kept).most_common(6)]
+    practices = _practices_of_person(request, practices)
+    categories = [name for name, _ in Counter(practice.category or "unknown" for practice in kept).most_common(6)]
     return page(
         request,
         "practices.html.jinja",
         status=200 if valid else 400,
-        found=found[:_MOST_PRACTICES],
-        titles=_titles(desk.warehouse, found[:_MOST_PRACTICES]),
-        count=len(found),
+        found=practices[:_MOST_PRACTICES],
+        titles=_titles(desk.warehouse, practices[:_MOST_PRACTICES]),
+        count=len(practices),
         kept=len(kept),
         asked={"level": level, "score": score[:20], "keyword": keyword},
         fault=None if valid else f"The score must be a number from 0 to 100, got {score[:20]!r}.",
         levels=LEVELS_IN_WORDS,
         categories=categories,
-        spread=Counter((each.target_level, each.category or "unknown") for each in kept),
+        spread=Counter((practice.target_level, practice.category or "unknown") for practice in kept),
         with_and_without={} if person_of(request) else attempts_by_examples(desk.warehouse),
         archived=desk.settings.rewriting.archived,
     )
@@ -231,10 +233,10 @@ def list_practices(request: Request) -> Response:
 
 def show_practice(request: Request) -> Response:
     """Show one best practice beside its original; `remove=ask` asks for confirmation."""
-    found = _practice(request)
+    practice = _practice(request)
     asks = request.query_params.get("remove") == "ask"
-    title = _titles(desk_of(request).warehouse, [found]).get(found.paper_id or "")
-    return page(request, "practice.html.jinja", practice=found, title=title, levels=LEVELS_IN_WORDS, asks=asks)
+    title = _titles(desk_of(request).warehouse, [practice]).get(practice.paper_id or "")
+    return page(request, "practice.html.jinja", practice=practice, title=title, levels=LEVELS_IN_WORDS, asks=asks)
 
 
 def remove_practice(request: Request) -> Response:
@@ -305,7 +307,7 @@ def _item(request: Request) -> RewriteItem:
     PaperNotFound.
     """
     warehouse, profile, item = desk_of(request).warehouse, profile_of(request), str(request.path_params["item"])
-    return rewrite_asked_for(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
+    return requested_rewrite(warehouse, item, profile) if person_of(request) else rewrite_item(warehouse, item)
 
 
 def _resume(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], RewriteItem]) -> str:
@@ -355,10 +357,10 @@ def _practice(request: Request) -> BestPractice:
     """Return the best practice in the address. Raises InvalidInput, PaperNotFound."""
     profile_of(request)
     collection, identifier = desk_of(request).settings.archive, str(request.path_params["identifier"])
-    found = best_practice(desk_of(request).warehouse, collection, identifier)
-    if not _practices_of_person(request, [found]):
+    practice = best_practice(desk_of(request).warehouse, collection, identifier)
+    if not _practices_of_person(request, [practice]):
         raise no_such_practice(collection, identifier)
-    return found
+    return practice
 
 
 def _practices_of_person(request: Request, practices: Sequence[BestPractice]) -> list[BestPractice]:
@@ -366,11 +368,13 @@ def _practices_of_person(request: Request, practices: Sequence[BestPractice]) ->
     person = person_of(request)
     if person is None:
         return list(practices)
-    asked = papers_asked_for(desk_of(request).warehouse, person.profiles)
-    return [each for each in practices if (each.paper_id, each.target_level) in asked]
+    requested = papers_with_requests(desk_of(request).warehouse, person.profiles)
+    return [practice for practice in practices if (practice.paper_id, practice.target_level) in requested]
 
 
 def _titles(warehouse: Warehouse, practices: Sequence[BestPractice]) -> Mapping[str, str]:
     """Return the titles of the papers that the practices rewrite, as far as they are stored."""
-    rows = papers_by_id(warehouse, sorted({each.paper_id for each in practices if each.paper_id})).to_pylist()
+    rows = papers_by_id(
+        warehouse, sorted({practice.paper_id for practice in practices if practice.paper_id})
+    ).to_pylist()
     return {row["paper_id"]: readable_title(row["title"]) for row in rows}

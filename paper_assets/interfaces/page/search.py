@@ -74,11 +74,11 @@ class FaultPlace:
 
 def show_search(request: Request) -> Response:
     """Show the papers that a query finds, best first, or the papers most like one of them."""
-    desk, profile, asked = desk_of(request), reader_of(request), request.query_params
+    desk, profile, parameters = desk_of(request), reader_of(request), request.query_params
     if profile is None and (only := only_profile(request, desk)):
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
-    text, like = one_line(asked.get("q", ""))[:2_000], one_line(asked.get("like", ""))[:200]
-    number = _page_number(asked.get("page", "1"))
+    text, like = one_line(parameters.get("q", ""))[:2_000], one_line(parameters.get("like", ""))[:200]
+    number = _page_number(parameters.get("page", "1"))
     shown: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
     if like:
         paper = find_paper(desk.warehouse, like)
@@ -90,12 +90,12 @@ def show_search(request: Request) -> Response:
     elif text:
         try:
             query = _allowed(request, parse_search_query(text))
-            found = isolate("The search", lambda: _searched(desk, query, profile, number))
+            results = isolate("The search", lambda: _searched(desk, query, profile, number))
             shown["query"] = query
-            if isinstance(found, Unshown):
-                shown["fault"] = _plain(found)
+            if isinstance(results, Unshown):
+                shown["fault"] = _plain(results)
             else:
-                shown |= {"found": found, "rows": rows_found(desk, found.papers)}
+                shown |= {"found": results, "rows": rows_found(desk, results.papers)}
         except InvalidInput as fault:
             shown["fault"] = _placed(text, str(fault))
     ratings = rated_by(desk, profile)
@@ -148,7 +148,7 @@ def _keep_interest(desk: Desk, profile: str, words: str) -> bool:
     interests = record.get("interests", {}) if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(interests, dict):
         raise InvalidInput(f"{file} has an error; correct it before a search is added")
-    if any(words.lower() == str(each).lower() for level in interests.values() if level for each in level):
+    if any(words.lower() == str(interest).lower() for level in interests.values() if level for interest in level):
         return False
     edited = {**record, "interests": {**interests, "primary": [*(interests.get("primary") or []), words]}}
     faults, other = field_faults(edited)
@@ -175,15 +175,15 @@ def _placed(text: str, fault: str) -> FaultPlace:
     """Return the error with the part of the query that it is about; that part is empty where the error names no
     place.
     """
-    said = fault.removeprefix("search: ")
-    if not said.split(" ", 1)[0].endswith(":"):  # a filter's name stays as it is typed
-        said = f"{said[:1].upper()}{said[1:]}"
-    found = _PLACE.search(fault)
-    if not found or int(found[1]) > len(text):
-        return FaultPlace(text=said, before="", at="", after="")
-    start = int(found[1]) - 1
+    message = fault.removeprefix("search: ")
+    if not message.split(" ", 1)[0].endswith(":"):  # a filter's name stays as it is typed
+        message = f"{message[:1].upper()}{message[1:]}"
+    place = _PLACE.search(fault)
+    if not place or int(place[1]) > len(text):
+        return FaultPlace(text=message, before="", at="", after="")
+    start = int(place[1]) - 1
     end = start + len(text[start:].split(None, 1)[0]) if text[start:].strip() else len(text)
-    return FaultPlace(text=said, before=text[:start], at=text[start:end], after=text[end:])
+    return FaultPlace(text=message, before=text[:start], at=text[start:end], after=text[end:])
 
 
 def _plain(unshown: Unshown) -> FaultPlace:
@@ -201,10 +201,10 @@ def _suggested(text: str, profile: str | None) -> tuple[tuple[str, str], ...]:
     }
     used = text.lower()
     return tuple(
-        (each, f"{text} {each}".strip())
+        (suggestion, f"{text} {suggestion}".strip())
         for kind, filters in offered.items()
         if not re.search(rf"(?:^|\s){kind}", used)
-        for each in filters
+        for suggestion in filters
     )
 
 

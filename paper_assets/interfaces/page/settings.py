@@ -195,7 +195,7 @@ def _save_model(request: Request) -> Response:
         variables = models.chosen_variables(kept, choice, monthly=_limit(values))
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(fault): _said(fault)}), status=400)
+        return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
     keep_variables(desk.settings.home, variables)
     config = llm_config(variables)
     price = cost(config, used)
@@ -213,7 +213,7 @@ def _save_limit(request: Request) -> Response:
     try:
         variables = models.with_limit(_kept(desk), _limit(values))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(fault): _said(fault)}), status=400)
+        return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
     keep_variables(desk.settings.home, variables)
     note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
     return redirect_with_note(request, "/settings#model", note)
@@ -225,7 +225,7 @@ def _forget_model(request: Request) -> Response:
 
 
 def _limit(values: Mapping[str, str]) -> str:
-    """The monthly limit as `monthly_limit` reads it."""
+    """Return the monthly limit as `monthly_limit` reads it."""
     return f"{values['amount']} {values['unit']}" if values["amount"] else "none"
 
 
@@ -234,8 +234,8 @@ def _field_of(fault: PaperAssetsError) -> str:
     return _FIELDS.get(fault.variable or "", "model-fault")
 
 
-def _said(fault: PaperAssetsError) -> str:
-    """Write a fault for a form, whose fields have names and no variables."""
+def _without_variables(fault: PaperAssetsError) -> str:
+    """Describe a fault by the label of the form field instead of the environment variable."""
     text = str(fault)
     if isinstance(fault, LLMNotConfigured):
         return "Enter the key (any text for a server that asks for none). Nothing was saved."
@@ -251,7 +251,7 @@ def _said(fault: PaperAssetsError) -> str:
 
 
 def _kept(desk: Desk) -> dict[str, str]:
-    """The kept language model; none where the file cannot be used, which is then replaced."""
+    """Return the kept language model; empty if the file cannot be used, so that saving replaces it."""
     try:
         return kept_variables(desk.settings.home)
     except InvalidInput:

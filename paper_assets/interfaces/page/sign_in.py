@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paper_assets.interfaces.page.desk import page
-from paper_assets.interfaces.tokens import Doorkeeper, TooManyTokens
+from paper_assets.interfaces.tokens import Authenticator, TooManyTokens
 from paper_assets.stores.profiles import Person
 
 COOKIE = "desk"
@@ -28,7 +28,7 @@ _LONGEST_COOKIE = 300  # characters
 class Sessions:
     """The sessions of a page, signed with `key`. `clock` returns times with a zone."""
 
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     key: bytes
     clock: Callable[[], datetime]
 
@@ -39,7 +39,7 @@ class Sessions:
         expires, _, signature = rest.partition(".")
         if len(given) > _LONGEST_COOKIE or not (expires.isascii() and expires.isdigit()):
             return None
-        person = self.doorkeeper.named(name)
+        person = self.authenticator.named(name)
         if person is None or int(expires) < self.clock().timestamp():
             return None
         return person if hmac.compare_digest(signature.encode(), self._signature(person, expires).encode()) else None
@@ -104,7 +104,7 @@ class SignedIn:
         back = str(form.get("back", "/"))
         try:
             address = request.client.host if request.client else ""
-            person = self.sessions.doorkeeper.with_token(str(form.get("key", "")).strip(), address=address)
+            person = self.sessions.authenticator.with_token(str(form.get("key", "")).strip(), address=address)
         except TooManyTokens as fault:
             answer = _sign_in_page(request, back=back, fault=str(fault), status=429)
             answer.headers["Retry-After"] = str(fault.seconds)

@@ -22,7 +22,6 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.page.desk import (
-    count_of,
     day_of,
     desk_of,
     now,
@@ -31,11 +30,11 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.learned import day_effect, teaches
+from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
-from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, take_back
+from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.digests import gather
@@ -46,6 +45,7 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
+from paper_assets.text.numbers import count_of
 
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
@@ -81,7 +81,7 @@ def show_day(request: Request) -> Response:
         questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
         effect = day_effect(warehouse, stored, ratings)
-        teach = teaches(stored.header, ratings)
+        teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     layout = _layout(request)
@@ -89,8 +89,8 @@ def show_day(request: Request) -> Response:
         request,
         "today.html.jinja",
         day=day,
-        before=max((each for each in days if each < day), default=None),
-        after=min((each for each in days if each > day), default=None),
+        before=max((ranked_day for ranked_day in days if ranked_day < day), default=None),
+        after=min((ranked_day for ranked_day in days if ranked_day > day), default=None),
         digest=digest,
         brief=brief_of,
         with_places=with_places,
@@ -107,7 +107,7 @@ def show_day(request: Request) -> Response:
         effect=effect,
         teach=teach,
         seen=seen,
-        left=sum(each not in ratings and each not in seen for each in listed),
+        left=sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         shared=paper_list(paper for paper in papers if paper.paper_id not in below),
         waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
         state=state,
@@ -120,8 +120,10 @@ def show_day(request: Request) -> Response:
 def list_days(request: Request) -> Response:
     """Show every ranked day, by month."""
     with desk_of(request).read_together() as warehouse:
-        found = ranking_days(warehouse, profile_of(request))[::-1]
-    months = [(first, list(those)) for first, those in groupby(found, key=lambda day: day.replace(day=1))]
+        days = ranking_days(warehouse, profile_of(request))[::-1]
+    months = [
+        (first, list(days_of_month)) for first, days_of_month in groupby(days, key=lambda day: day.replace(day=1))
+    ]
     return page(request, "days.html.jinja", months=months)
 
 
@@ -156,7 +158,7 @@ def rate_paper(request: Request) -> Response:
         note = "Nothing was undone: this paper was rated again elsewhere, and that rating is kept."
         return redirect_with_note(request, f"{target}#paper-{quote(paper_id, safe=':/')}", note)
     if rating == "none":
-        rated = take_back(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
+        rated = withdraw_rating(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
     else:
         rated = keep_rating(
             desk.for_writing, profile, paper_id, rating, given_in="page", now=moment, profiles_dir=folder
@@ -176,15 +178,15 @@ def show_changes(request: Request) -> Response:
 def _changes(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
-    earlier = [each for each in ranking_days(desk.warehouse, profile) if each < day][::-1]
+    earlier = [ranked_day for ranked_day in ranking_days(desk.warehouse, profile) if ranked_day < day][::-1]
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
     shown: dict[str, Any] = {"change": None, "edits": (), "none": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
-        found = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
-        shown |= {"change": found, "edits": listed.edits}
+        changes = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
+        shown |= {"change": changes, "edits": listed.edits}
     except NotComputed as fault:
         shown["none"] = f"{fault}."
     return page(
@@ -216,36 +218,36 @@ def _short_reason(words: str) -> str:
 
 def with_places(note: str, entries: Sequence[Entry]) -> Markup:
     """Return a note on listed papers as HTML, each "no. 3" in it a link to that paper, with its title."""
-    by_rank = {each.rank: each for each in entries}
+    by_rank = {entry.rank: entry for entry in entries}
 
-    def link(found: re.Match[str]) -> Markup:
-        entry = by_rank.get(int(found[1]))
+    def link(match: re.Match[str]) -> Markup:
+        entry = by_rank.get(int(match[1]))
         if entry is None:
-            return escape(found[0])
+            return escape(match[0])
         address = Markup('<a href="#paper-{}" title="{}">{}</a>')
-        return address.format(entry.paper_id, entry.title, found[0])
+        return address.format(entry.paper_id, entry.title, match[0])
 
-    pieces, at = list[Markup](), 0
-    for found in _PLACE.finditer(note):
-        pieces += [escape(note[at : found.start()]), link(found)]
-        at = found.end()
-    return Markup("").join([*pieces, escape(note[at:])])
+    pieces, position = list[Markup](), 0
+    for match in _PLACE.finditer(note):
+        pieces += [escape(note[position : match.start()]), link(match)]
+        position = match.end()
+    return Markup("").join([*pieces, escape(note[position:])])
 
 
 def _layout(request: Request) -> str:
-    """Return the layout asked for, else the one chosen before, else compact."""
+    """Return the requested layout, else the one chosen before, else compact."""
     given = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
     return given if given in LAYOUTS else LAYOUTS[0]
 
 
 def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) -> list[PaperRow]:
     """Return papers outside the list whose rating would improve it most."""
-    wanted = [each for each in stored.header.get("questions") or () if each not in listed]
+    wanted = [paper_id for paper_id in stored.header.get("questions") or () if paper_id not in listed]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
 
 
 def _on_topic(stored: StoredRanking) -> dict[str, float]:
-    """The probability that each paper of the list, or below it, is on topic; none if it was made without any."""
+    """Return the probability that each shown paper is on topic; empty for a ranking without probabilities."""
     if stored.header.get("line") is None:
         return {}
     return {row["paper_id"]: probability_of(row) for row in (*stored.listed, *stored.maybe)}
@@ -282,28 +284,30 @@ def show_week(request: Request) -> Response:
         profile = profile_of(request)
         last = parse_day(until, "until") if until else day_of(request, profile)
         all_days = ranking_days(warehouse, profile)
-        days = [each for each in all_days if each <= last][-_DAYS:][::-1]
+        days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, known = list[ListOfDay](), set[str]()
         listed = listed_by_day(warehouse, profile, days)
-        stored = papers_from_table(papers_by_id(warehouse, sorted({each for ids in listed.values() for each in ids})))
-        papers = {each.paper_id: each for each in stored}
+        stored = papers_from_table(
+            papers_by_id(warehouse, sorted({paper_id for ids in listed.values() for paper_id in ids}))
+        )
+        papers = {paper.paper_id: paper for paper in stored}
         for day in days:
-            ids = [each for each in listed.get(day, ()) if each in papers and each not in known]
+            ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in known]
             known.update(ids)
-            left = [each for each in ids if each not in ratings and each not in seen]
-            rows = tuple(row_of(papers[each]) for each in (left if only_left else ids))
+            left = [paper_id for paper_id in ids if paper_id not in ratings and paper_id not in seen]
+            rows = tuple(row_of(papers[paper_id]) for paper_id in (left if only_left else ids))
             lists.append(ListOfDay(day=day, rows=rows, left=len(left)))
-    earlier = [each for each in all_days if days and each < days[-1]]
-    later = [each for each in all_days if each > last]
+    earlier = [ranked_day for ranked_day in all_days if days and ranked_day < days[-1]]
+    later = [ranked_day for ranked_day in all_days if ranked_day > last]
     return page(
         request,
         "week.html.jinja",
         base=f"/p/{profile}",
         day=last,
-        lists=[each for each in lists if each.rows or not only_left],
+        lists=[list_of_day for list_of_day in lists if list_of_day.rows or not only_left],
         days=days,
-        left=sum(each.left for each in lists),
+        left=sum(list_of_day.left for list_of_day in lists),
         only_left=only_left,
         earlier=earlier[-1] if earlier else None,
         later=later[:_DAYS][-1] if later else None,
@@ -317,12 +321,12 @@ def show_week(request: Request) -> Response:
 def mark_lists(request: Request) -> Response:
     """Mark the unrated papers of the lists of some days as seen, or remove the mark."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    days = [parse_day(str(each), "the day of a list") for each in form.getlist("day")]
+    days = [parse_day(str(text), "the day of a list") for text in form.getlist("day")]
     if not days or len(days) > _MOST_MARKED:
         raise InvalidInput(f"name 1 to {_MOST_MARKED} days, got {len(days)}")
     with desk.warehouse.read_together() as warehouse:
         ratings = ratings_by_id(warehouse, profile)
-        listed = {each for ids in listed_by_day(warehouse, profile, days).values() for each in ids}
+        listed = {paper_id for ids in listed_by_day(warehouse, profile, days).values() for paper_id in ids}
     unrated = sorted(listed - ratings.keys())
     if form.get("seen") == "none":
         unmark_seen(desk.for_writing, profile, unrated)

@@ -18,7 +18,6 @@ from paper_assets.interfaces.page import liked_form
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
-    count_of,
     desk_of,
     isolate,
     now,
@@ -49,6 +48,7 @@ from paper_assets.setup.draft import (
     split_lines,
 )
 from paper_assets.setup.matches import Matches, matches, proposed_categories
+from paper_assets.text.numbers import count_of
 
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
 
@@ -74,8 +74,8 @@ def preview_welcome(request: Request) -> Response:
         return _page(request, values, own=own, preview={"fault": str(fault)})
     if not (draft.interests or draft.secondary or draft.papers):
         return _page(request, values, own=own, preview={})
-    found = isolate("The preview", lambda: _previewed(request, draft, own))
-    shown = {"fault": f"{found}."} if isinstance(found, Unshown) else found
+    previewed = isolate("The preview", lambda: _previewed(request, draft, own))
+    shown = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
     return _page(request, values, own=own, preview=shown)
 
 
@@ -110,7 +110,7 @@ def make_profile(request: Request) -> Response:
         if not draft.categories and not form.getlist("offered"):
             works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in library if entry.title]
             proposed = proposed_categories(desk.workspace, draft.interests, [*draft.papers, *works])
-            codes = [*own.categories, *(each.code for each in proposed)]
+            codes = [*own.categories, *(category.code for category in proposed)]
             draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
         created = services.create_profile(place, draft, now=now(), library=library)
     except FieldFault as fault:
@@ -118,11 +118,11 @@ def make_profile(request: Request) -> Response:
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=marked, status=400)
     except InvalidInput as fault:
         return _page(request, values, own=own, fault=f"Could not make the profile: {fault}", status=400)
-    said = [f"Profile {name} is made."]
+    notes = [f"Profile {name} is made."]
     if created.imported:
-        said.append(f"{len(created.imported.new)} works of your library are liked.")
-    said += [f"Note: {note}." for note in created.notes[:3]]
-    return redirect_with_note(request, f"/p/{name}/first", " ".join(said))
+        notes.append(f"{len(created.imported.new)} works of your library are liked.")
+    notes += [f"Note: {note}." for note in created.notes[:3]]
+    return redirect_with_note(request, f"/p/{name}/first", " ".join(notes))
 
 
 def show_add(request: Request) -> Response:
@@ -159,12 +159,12 @@ def add_papers(request: Request) -> Response:
         added = services.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
     except FieldFault as fault:
         return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
-    said = [f"{count_of(len(papers), 'paper')} added." if papers else ""]
+    notes = [f"{count_of(len(papers), 'paper')} added." if papers else ""]
     if added.imported:
         read, new = added.imported.read, len(added.imported.new)
-        said.append(f"{count_of(read, 'work')} of the library read, {new} newly liked.")
-    said += [f"Note: {note}." for note in added.notes[:3]]
-    return redirect_with_note(request, f"/p/{profile}/profile", " ".join(filter(None, said)))
+        notes.append(f"{count_of(read, 'work')} of the library read, {new} newly liked.")
+    notes += [f"Note: {note}." for note in added.notes[:3]]
+    return redirect_with_note(request, f"/p/{profile}/profile", " ".join(filter(None, notes)))
 
 
 def rename(request: Request) -> Response:
@@ -232,7 +232,7 @@ def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDr
     """Return the draft of the submitted values. Raises FieldFault for an invalid paper id or category."""
     typed = values["other_categories"].replace(",", " ").split()
     with about_field("other_categories"):
-        others = [check_category(each) for each in typed]
+        others = [check_category(code) for code in typed]
     return ProfileDraft(
         name=name,
         interests=split_lines(values["interests"]),
@@ -246,28 +246,33 @@ def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDr
 
 def _previewed(request: Request, draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
     desk, form = desk_of(request), request.state.form
-    found = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
+    fitting = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
     known = all_categories()
     of_own = [known[code] for code in own.categories if code in known]
-    proposed = dict.fromkeys([*of_own, *found])
+    proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
     return {
         "fault": None,
-        "categories": [(each, each.code in checked or each.code not in offered) for each in proposed],
+        "categories": [(category, category.code in checked or category.code not in offered) for category in proposed],
         **_shown(matches(desk.workspace, replace(draft, categories=()))),
     }
 
 
-def _shown(found: Matches) -> dict[str, Any]:
-    rows = found.list.ranking.rows if found.list else None
-    titles = found.list.titles if found.list else {}
+def _shown(draft_matches: Matches) -> dict[str, Any]:
+    rows = draft_matches.list.ranking.rows if draft_matches.list else None
+    titles = draft_matches.list.titles if draft_matches.list else {}
     return {
-        "note": found.note,
-        "papers": found.papers,
-        "days": f"{in_words(found.first)} to {in_words(found.last)}" if found.first and found.last else None,
-        "interests": list((found.interests or {}).items()),
-        "keywords": found.keywords,
-        "rows": [readable_title(titles.get(each, each)) for each in rows.filter(rows["shown"])["paper_id"].to_pylist()]
+        "note": draft_matches.note,
+        "papers": draft_matches.papers,
+        "days": f"{in_words(draft_matches.first)} to {in_words(draft_matches.last)}"
+        if draft_matches.first and draft_matches.last
+        else None,
+        "interests": list((draft_matches.interests or {}).items()),
+        "keywords": draft_matches.keywords,
+        "rows": [
+            readable_title(titles.get(paper_id, paper_id))
+            for paper_id in rows.filter(rows["shown"])["paper_id"].to_pylist()
+        ]
         if rows is not None
         else [],
     }

@@ -140,7 +140,7 @@ def upgrade(
         return []
     checkpoint(connection, path, before)  # from here on the file alone is complete
     copy = path.with_name(f"{path.name}.before-{ahead[0].number:04}")
-    _put_aside(before, path, copy)
+    _back_up(before, path, copy)
     for migration in ahead:
         _run(connection, migration, path, copy)
     _keep_newest_copies(path)
@@ -165,7 +165,7 @@ def _run(connection: DuckDBPyConnection, migration: Migration, path: Path, copy:
         ) from fault
 
 
-def _put_aside(before: BinaryIO, path: Path, copy: Path) -> None:
+def _back_up(before: BinaryIO, path: Path, copy: Path) -> None:
     """Copy the file, private to its user; the copy appears complete or not at all."""
     unfinished = copy.with_name(f".{copy.name}.new")
     try:
