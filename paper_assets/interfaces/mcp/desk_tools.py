@@ -268,7 +268,7 @@ class DeskTools:
         return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        return profile_meant(self._warehouse, name, self.only)
+        return profile_meant(self._warehouse, name, self.settings, self.only)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""
