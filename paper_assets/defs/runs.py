@@ -51,11 +51,13 @@ def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
     """Report the days whose papers differ from what Dagster knows; return their number.
 
     These are days of an import that has just ended or was killed before its report, and days that lost their papers.
+    Days after today are not partitions yet.
     """
-    stored = day_fingerprints(workspace.warehouse, workspace.settings.first_day, None)
+    today = workspace.clock().date()
+    stored = day_fingerprints(workspace.warehouse, workspace.settings.first_day, today)
     known = {date.fromisoformat(key): version for key, version in known_versions(instance, papers.NAME).items()}
     now = {**dict.fromkeys(known, papers.EMPTY), **stored}
-    news = [day for day in sorted(now) if known.get(day) != now[day]]
+    news = [day for day in sorted(now) if day <= today and known.get(day) != now[day]]
     for at in range(0, len(news), _DAYS_AT_ONCE):
         reports = papers.day_reports(workspace, news[at : at + _DAYS_AT_ONCE])
         for event in separate_events(papers.NAME, {day.isoformat(): report for day, report in reports.items()}):

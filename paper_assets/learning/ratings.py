@@ -290,14 +290,18 @@ def _has_file(path: Path) -> bool:
 
 
 def check_profile(warehouse: Warehouse, profile: str, profiles_dir: Path) -> None:
-    """Check that the profile exists or has existed: a removed one keeps its rankings and ratings.
+    """Raise InvalidProfile if the profile neither exists nor has existed."""
+    if not is_profile(warehouse, profile, profiles_dir):
+        raise InvalidProfile(f"there is no profile {profile[:60]!r} in {profiles_dir}")
 
-    Raises InvalidProfile.
-    """
-    if PROFILE_NAME.fullmatch(profile) and (
-        _has_file(profiles_dir / profile / "profile.json")
-        or rating_history(warehouse, profile)
-        or ranking_days(warehouse, profile)
-    ):
-        return
-    raise InvalidProfile(f"there is no profile {profile[:60]!r} in {profiles_dir}")
+
+def is_profile(warehouse: Warehouse, name: str, profiles_dir: Path) -> bool:
+    """Return whether the profile exists or has existed: a removed one keeps its rankings and ratings."""
+    return bool(
+        PROFILE_NAME.fullmatch(name)
+        and (
+            _has_file(profiles_dir / name / "profile.json")
+            or rating_history(warehouse, name)
+            or ranking_days(warehouse, name)
+        )
+    )

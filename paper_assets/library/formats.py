@@ -127,6 +127,8 @@ _BIBTEX_ENTRY = re.compile(
 _BRACE = re.compile(r"\\?[{}]")  # BibTeX counts \{ and \} too
 _OPENED = "\0"
 _OPEN_COMMAND = re.compile(rf"\\[a-zA-Z]+\*?{_OPENED}")
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_BARE = re.compile(r"\\(?:url|href|[\W_])(?:\{[^{}]*\})?|[_^]")  # or a command that may hold them, which stays as it is
 _BIBTEX_STRING = re.compile(r"^[ \t]*@string.*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -250,7 +252,7 @@ def _write_bibtex(papers: Sequence[Paper]) -> str:
         {
             "ENTRYTYPE": "misc",
             "ID": key,
-            "title": f"{{{_escaped(one_line(paper.title))}}}",
+            "title": f"{{{_typeset(_escaped(one_line(paper.title)))}}}",
             "author": " and ".join(_bibtex_name(split_name(name)) for name in paper.authors if is_name(name)),
             "abstract": _escaped(one_line(paper.abstract)),
             "url": page_of(paper.paper_id) or "",
@@ -296,6 +298,18 @@ def _escaped(text: str) -> str:
     kept = _BRACE.sub(lambda brace: left.get(brace[0], "") if brace.start() in unmatched else brace[0], text)
     balanced = _OPEN_COMMAND.sub(" ", kept).replace(_OPENED, "")
     return re.sub(r"(?<!\\)([&%#])", r"\\\1", balanced)
+
+
+def _typeset(text: str) -> str:
+    r"""Escape what LaTeX accepts in mathematics only: `P^2O` becomes `P{\textasciicircum}2O`, `N_c` becomes `N\_c`."""
+    parts = _DOLLAR.split(text)
+    if len(parts) % 2 == 0:  # the mathematics has no end
+        return r"\$".join(map(_typeset, parts))
+    return "$".join(_BARE.sub(_in_text, part) if at % 2 == 0 else part for at, part in enumerate(parts))
+
+
+def _in_text(found: "re.Match[str]") -> str:
+    return {"_": r"\_", "^": r"{\textasciicircum}"}.get(found[0], found[0])
 
 
 def _read_ris(text: str) -> Sequence[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ One function serves the command line, the page and MCP. What a language model an
 same question costs nothing a second time, and a killed run continues from the answers that it has paid for.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -42,6 +43,7 @@ from paper_assets.retrieval.question_answering import (
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
+from paper_assets.sources.source import seconds_from_now
 from paper_assets.stores.answers import StoredAnswers
 from paper_assets.stores.documents import DataType, Where, text_before
 from paper_assets.stores.papers import papers_by_id
@@ -92,13 +94,15 @@ class PreparedQuestion:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringContext:
     """What questions are answered with: settings, stored documents, an embedding model (None: words alone are
-    compared), and the environment, which configures the language model.
+    compared), and the environment, which configures the language model. `fetching`: seconds for all full texts of a
+    question (None: no limit).
     """
 
     settings: Settings
     environ: Mapping[str, str]
     warehouse: Warehouse
     embedder: Embedder | None
+    fetching: float | None = None
 
 
 def prepare_question(
@@ -270,11 +274,16 @@ def _fetch_full_texts(
     """Fetch and store the full texts of the best papers that have none; return failures as notes."""
     have = {each.source_id for each in passages if each.metadata.get("data_type") == "fulltext"}
     wanted = [each for each in dict.fromkeys(each.source_id for each in passages) if each not in have][:most]
-    clients = open_clients(context.settings, context.environ, warehouse=context.warehouse)
+    left = seconds_from_now(context.fetching, time.monotonic)
     notes = []
     for done, paper_id in enumerate(wanted):
         progress(done, len(wanted), f"reading {paper_id}")
+        if left() <= 0:
+            notes += [f"{each} was not read: no time was left" for each in wanted[done:]]
+            break
+        deadline = None if context.fetching is None else left()
         try:
+            clients = open_clients(context.settings, context.environ, warehouse=context.warehouse, deadline=deadline)
             fetch_paper(clients, arxiv_id=paper_id)
         except PaperAssetsError as fault:
             notes.append(f"{paper_id} was not read: {fault}")

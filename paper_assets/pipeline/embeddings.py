@@ -80,17 +80,17 @@ def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
 
 
 def embed_unpartitioned(workspace: Workspace) -> int:
-    """Embed the papers in no partition: those before the first day, newest first, then those without a date.
+    """Embed the papers in no partition: those before the first day or after today, then those without a date.
 
     Works in steps, each of which is stored: an interruption costs at most one step. Returns the number of texts.
     """
     model = workspace.embedder()
     if model is None:
         return 0
-    done, before = 0, workspace.settings.first_day
+    done, before, after = 0, workspace.settings.first_day, workspace.clock().date()
     while True:
         hashes, texts, days = newest_without_vector(
-            workspace.warehouse, before=before, model=model.name, limit=_TEXTS_IN_A_STEP
+            workspace.warehouse, before=before, after=after, model=model.name, limit=_TEXTS_IN_A_STEP
         )
         if not texts:
             return done

@@ -146,7 +146,8 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     Raises InvalidInput or InvalidProfile for a draft that no profile could have, StoreError.
     """
     content = draft_content(draft)
-    if not is_present(workspace.warehouse.path) or (last := latest_day(workspace.warehouse)) is None:
+    warehouse, today = workspace.warehouse, workspace.clock().date()
+    if not is_present(warehouse.path) or (last := latest_day(warehouse, until=today)) is None:
         return Matches(note="The list appears here once papers are stored; the next page fetches them.")
     first = last - timedelta(days=_WINDOW - 1)
     stored = papers_between(workspace.warehouse, first, last)

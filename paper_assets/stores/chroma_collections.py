@@ -76,7 +76,7 @@ def document_batches(
             select
                 *,
                 case data_type
-                    when 'abstract' then strptime(date_int::varchar, '%Y%m%d')::date::varchar
+                    when 'abstract' then strptime(lpad(date_int::varchar, 8, '0'), '%Y%m%d')::date::varchar
                     else left(sha256(doc_id), 2)
                 end as partition
             from retrievable

@@ -42,11 +42,11 @@ def texts_without_vector(
 
 
 def newest_without_vector(
-    warehouse: Warehouse, *, before: date, model: str, limit: int
+    warehouse: Warehouse, *, before: date, after: date, model: str, limit: int
 ) -> tuple[list[str], list[str], list[date]]:
     """Return hashes and texts, and the days, of at most `limit` papers without a vector, newest first.
 
-    Only papers of days before `before`; papers without a date are last.
+    Only papers of days before `before` or after `after`; papers without a date are last.
     """
     with warehouse.reading() as connection:
         rows = connection.execute(
@@ -54,12 +54,12 @@ def newest_without_vector(
             select text_hash, any_value(title), any_value(abstract), list(distinct day) filter (where day is not null)
             from papers
             anti join (from embeddings where model = $model) using (text_hash)
-            where day is null or day < $before
+            where day is null or day < $before or day > $after
             group by text_hash
             order by max(day) desc nulls last, text_hash
             limit $limit
             """,
-            {"before": before, "model": model, "limit": limit},
+            {"before": before, "after": after, "model": model, "limit": limit},
         ).fetchall()
     days = sorted({day for *_, found in rows for day in found or ()})
     return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract, _ in rows], days

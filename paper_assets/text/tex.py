@@ -86,6 +86,8 @@ _WITHOUT_CONTENT = re.compile(  # with their arguments, which are lengths, colou
 )
 _SIGNS = {
     "textasciitilde": "~", "textdegree": "°", "degree": "°", "percent": "%", "textmu": "µ", "texttimes": "×",
+    "textasciicircum": "^", "textquoteleft": "‘", "textquoteright": "’", "textquotedblleft": "“",
+    "textquotedblright": "”", "textregistered": "®", "textunderscore": "_", "textellipsis": "…", "textbullet": "•",
     "textless": "<", "textgreater": ">", "textbar": "|", "textquotesingle": "'", "texttrademark": "™", "copyright": "©",
     "textemdash": "—", "S": "§", "P": "¶", "aka": "a.k.a.", "wrt": "w.r.t.", "vs": "vs.", "and": ",", "LaTeX": "LaTeX",
 }  # fmt: skip

@@ -248,6 +248,12 @@ def test_bad_options_and_unknown_names_end_in_one_line(desk: Desk) -> None:
     assert "--as-of" in desk.refused("run", "--as-of", "yesterday")
     assert "nobody" in desk.refused("run", "--profile", "nobody")
     assert "2501.1" in desk.refused("explain", "graphs", "2501.1")
+    for command in (
+        ("find", "in:graph roads"),
+        ("find", "is:worth", "--profile", "graph"),
+        ("ask", "--profile", "graph", "why"),
+    ):
+        assert "there is no profile 'graph'" in desk.refused(*command)
     assert "PAPER_ASSETS_FIRST_DAY" in desk.refused("status", PAPER_ASSETS_FIRST_DAY="soon")
 
 

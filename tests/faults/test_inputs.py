@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
-from tests.desk import GRAPHS, Desk, imported_desk
+from tests.desk import GRAPHS, PATIENCE, Desk, imported_desk, paper, week
 from tests.faults.storm import inputs
 from tests.faults.storm.entry_points import ENTRY_POINTS
 
@@ -72,6 +72,29 @@ def test_bad_profiles_of_every_kind_stop_neither_status_nor_run_nor_the_good_one
     assert all(name in line for name, line in told.items() if name not in good)
     shown = json.loads(desk.run("run", "--json"))
     assert {each["profile"] for each in shown} == good
+
+
+def test_a_paper_of_an_impossible_day_stops_no_list_and_a_day_to_come_is_not_ranked(tmp_path: Path) -> None:
+    """Once `run` failed for ever after one such record, and the empty list of a mistyped year was the newest one."""
+    desk = Desk(tmp_path)
+    desk.profile("graphs", GRAPHS)
+    days = ("2026-03-02", "9999-12-31", "2126-03-02", "0001-01-01")
+    records = [
+        paper(900 + at, day, f"traffic forecasting on road networks in the year {day[:4]}", title=f"Of {day}")
+        for at, day in enumerate(days)
+    ]
+    file = str(desk.papers("papers.jsonl", [*week(["2026-03-02"]), *records]))
+    process = desk.start("import", file)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert "2 stored papers are dated after today, up to 9999-12-31" in err
+    [shown] = json.loads(desk.run("run", "--json"))
+    assert shown["day"] == "2026-03-02" and "2603.00900" in {each["paper_id"] for each in shown["papers"]}
+    line = desk.refused("run", "--as-of", "2126-03-02")
+    assert "2126-03-02" in line and "today" in line
+    state = json.loads(desk.run("status", "--json"))
+    assert state["last_ranking"] == {"graphs": "2026-03-02"} and state["current"] == {"graphs": "current"}
+    assert sum(state["vectors"].values()) == state["papers"], "search finds those papers by meaning too"
+    assert "Of 2126-03-02" in desk.run("find", "traffic forecasting", "from:2126")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.tex import readable
+from paper_assets.text.tex import readable, readable_words
 from tests.invented_papers import MONDAY, paper, papers_of
 from tests.loopback import Answer, Request, serving
 
@@ -57,6 +57,23 @@ NAMES = (
     ("The Deep Collaboration", "The Deep Collaboration", {"literal": "The Deep Collaboration"}),
     ("Plato", "Plato", {"literal": "Plato"}),
 )
+
+
+@pytest.mark.parametrize(
+    ("title", "written"),
+    [
+        ("P^2O for N_c colours", r"P{\textasciicircum}2O for N\_c colours"),
+        ("On $x_1^2$ and x_1", r"On $x_1^2$ and x\_1"),
+        (r"Escaped \_ and G\^odel", r"Escaped \_ and G\^odel"),
+        ("One $ too many of a_b", r"One \$ too many of a\_b"),
+    ],
+)
+def test_a_title_written_as_bibtex_compiles_and_is_read_again(tmp_path: Path, title: str, written: str) -> None:
+    """LaTeX stops at `_` and `^` outside mathematics ("Missing $ inserted")."""
+    text = write_papers([replace(ODD, title=title)], "bibtex")
+    assert f"title = {{{{{written}}}}}" in text
+    (tmp_path / "list.bib").write_text(text, encoding="utf-8")
+    assert read_library(tmp_path / "list.bib")[0].title == one_line(readable_words(title))
 
 
 @pytest.mark.parametrize("name", FORMATS)

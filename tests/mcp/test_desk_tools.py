@@ -54,6 +54,19 @@ def test_a_page_ends_where_the_next_begins(host: RawHost) -> None:
     assert (rest["total"], rest["next_offset"]) == (2, None)
 
 
+@pytest.mark.parametrize(
+    "tool", ["todays_ranking", "explain_rank", "what_changed", "read_digest", "list_rewrites", "export_citations"]
+)
+def test_a_mistyped_profile_is_said_to_be_missing_and_not_to_have_no_list(host: RawHost, tool: str) -> None:
+    arguments = {"paper_id": TRAFFIC} if tool == "explain_rank" else {}
+    error = host.refused(tool, profile="trafic", **arguments)
+    assert error["message"] == "profile: there is none named 'trafic'; list_profiles names them"
+
+
+def test_the_first_day_of_the_calendar_is_a_day_without_papers(host: RawHost) -> None:
+    assert host.call("rank_and_filter_papers", as_of="0001-01-01")["ranked_papers"] == []
+
+
 def test_without_a_profile_the_error_names_those_there_are(host: RawHost) -> None:
     error = host.refused("todays_ranking")
     assert error["code"] == "INVALID_INPUT"

@@ -6,7 +6,9 @@ from paper_assets.interfaces.mcp.search_tools import paper_row
 from paper_assets.retrieval.desk_search import FoundPaper
 from paper_assets.stores.documents import Document, replace_documents
 from tests.desk import Desk
-from tests.mcp.raw_host import RawHost
+from tests.loopback import Answer
+from tests.loopback_arxiv import loopback_arxiv
+from tests.mcp.raw_host import RawHost, raw_host
 
 PRIVATE = "the unpublished ledger of toll bridges"
 
@@ -47,6 +49,8 @@ def test_papers_like_one_are_found_without_itself(host: RawHost) -> None:
         ({"query": "x", "like": "2603.00203"}, "query or like"),
         ({"query": "from:2026-99-01"}, "from:"),
         ({"query": "is:worth"}, "profile"),
+        ({"query": "in:trafic roads"}, "list_profiles"),
+        ({"query": "is:worth", "profile": "trafic"}, "list_profiles"),
         ({"like": "2501.99999"}, "not stored"),
     ],
 )
@@ -77,6 +81,21 @@ def test_an_answer_that_cannot_separate_for_and_against_reports_it(host: RawHost
         "for and against" in note for note in host.call("ask_desk", question=asked, for_and_against=True)["notes"]
     )
     assert not any("for and against" in note for note in host.call("ask_desk", question=asked)["notes"])
+
+
+def test_a_question_is_answered_without_the_full_text_that_a_silent_source_does_not_give(desk: Desk) -> None:
+    with loopback_arxiv(script=[Answer(hang=True)] * 9) as arxiv:
+        reach = {
+            "PAPER_ASSETS_ARXIV_URL": arxiv.url,
+            "PAPER_ASSETS_ARXIV_PDF_URL": f"{arxiv.url}/pdf",
+            "PAPER_ASSETS_KNOWN_HOSTS": arxiv.url,
+            "PAPER_ASSETS_SEMANTIC_SCHOLAR": "off",
+        }
+        with raw_host(desk, PAPER_ASSETS_CALL_LIMIT="20", **reach) as host:
+            host.handshake()
+            answer = host.call("ask_desk", question="How is traffic on road networks predicted?", fetch=2)
+            assert answer["sentences"]
+            assert sum("was not read" in note for note in answer["notes"]) == 2
 
 
 def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:

@@ -1,6 +1,7 @@
 """Search on the page: marked hits, filters as chips, errors at their place, and searches kept in a profile."""
 
 import json
+from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
@@ -9,7 +10,9 @@ from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import load_profile
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import paper
+from tests.mcp.ranked_desk import ranked_desk
 from tests.page.browser import keep_picture, visitor
+from tests.page.in_process import page_client
 from tests.page.invented_desk import PROFILE, Page
 
 
@@ -99,3 +102,11 @@ def test_pages_of_a_search_do_not_overlap(page_of_a_year: Page, browser: Browser
             with page.expect_navigation():
                 following.click()
     assert sorted(found) == sorted(f"paper-{each.paper_id}" for each in old)
+
+
+def test_a_search_in_a_profile_that_does_not_exist_says_so(tmp_path: Path) -> None:
+    with page_client(ranked_desk(tmp_path)) as client:
+        refused = client.get("/p/traffic/search", params={"q": "in:trafic roads"})
+        assert refused.status_code == 400
+        assert "There is no profile" in refused.text
+        assert client.get("/p/traffic/search", params={"q": "in:speech roads"}).status_code == 200

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +67,15 @@ def test_papers_that_no_partition_holds_are_embedded_newest_first_and_undated_on
             paper("2501.00001", date(2025, 1, 1), title="of 2025"),
             paper("1701.00001", None, title="undated"),
             paper("2601.00001", date(2026, 1, 5), title="of a partition"),
+            paper("2601.00002", NOW.date() + timedelta(days=1), title="of tomorrow"),
         ],
     )
     with pytest.raises(KeyboardInterrupt):
         embed_unpartitioned(workspace)
-    assert stopped.asked[0] == ["of 2025", "of 2019"]
-    assert unembedded_count(workspace.warehouse, None, None, model="invented") == 3, "the first step is kept"
+    assert stopped.asked[0] == ["of tomorrow", "of 2025"]
+    assert unembedded_count(workspace.warehouse, None, None, model="invented") == 4, "the first step is kept"
     going_on = Embedder()
-    assert embed_unpartitioned(workspace_in(tmp_path, going_on)) == 2
-    assert going_on.asked == [["of 2018", "undated"]]
+    assert embed_unpartitioned(workspace_in(tmp_path, going_on)) == 3
+    assert going_on.asked == [["of 2019", "of 2018"], ["undated"]]
     assert days_without_vectors(workspace.warehouse, model="invented") == {date(2026, 1, 5)}
     assert embed_unpartitioned(workspace_in(tmp_path, going_on)) == 0

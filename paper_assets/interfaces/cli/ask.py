@@ -18,6 +18,7 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
+from paper_assets.learning.ratings import check_profile
 from paper_assets.pipeline.desk_answers import (
     MOST_FETCHED,
     AnsweringContext,
@@ -26,7 +27,6 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
-from paper_assets.profile import PROFILE_NAME
 from paper_assets.retrieval.cited_answer import (
     NEAREST,
     UNANSWERED,
@@ -139,10 +139,8 @@ def remove(number: Number) -> None:
 def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> Answer:
     """Gather passages, show what an answer may cost at most, and answer the question."""
     settings = read_settings()
-    if options.profile is not None and not PROFILE_NAME.fullmatch(options.profile):
-        raise InvalidInput(
-            f"--profile must be the name of a folder in {settings.profiles_dir}, got {options.profile[:60]!r}"
-        )
+    if options.profile is not None:
+        check_profile(warehouse, options.profile, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     context = AnsweringContext(settings=settings, environ=environment(), warehouse=warehouse, embedder=embedder)
     with progress_bar("papers") as bar:

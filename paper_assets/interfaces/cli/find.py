@@ -15,7 +15,7 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
-from paper_assets.profile import PROFILE_NAME
+from paper_assets.learning.ratings import check_profile
 from paper_assets.retrieval.desk_search import FoundPaper, SearchPage, hit_record, search_desk, similar_papers
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
@@ -45,23 +45,23 @@ def find(
 ) -> None:
     """Search the stored papers by meaning and words, with filters."""
     settings = read_settings()
-    if profile is not None and not PROFILE_NAME.fullmatch(profile):
-        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
     text = " ".join(query or ()).strip()
     if bool(text) == bool(like):
         raise InvalidInput(
             "find needs either a query or --like PAPER_ID; for example: paper-assets find state space models"
         )
+    warehouse, parsed = open_warehouse(), parse_search_query(text)
+    ranked_for = parsed.profile if parsed.profile != "profile" else None
+    for name in filter(None, (profile, ranked_for)):
+        check_profile(warehouse, name, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
-    corpus = Corpus(warehouse=open_warehouse(), embedder=embedder, config=settings.retrieval)
+    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
     if like:
         paper = find_paper(corpus.warehouse, like)
         if paper is None:
             raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
         result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
     else:
-        parsed = parse_search_query(text)
-        ranked_for = parsed.profile if parsed.profile != "profile" else None
         if profile and ranked_for and not same_person(read_people(people_file(settings.home)), profile, ranked_for):
             raise InvalidInput(f"search: in:{ranked_for} is not a profile of those who have {profile}")
         result = search_desk(corpus, parsed, profile=profile, offset=(page - 1) * limit, limit=limit)

@@ -135,6 +135,14 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
             chain.from_iterable(_read(file, faults, skipped) for file in files),
             progress=lambda read: count(read, None),
         )
+        today = workspace.clock().date()
+        early = {day: papers for day, papers in paper_counts(workspace.warehouse).items() if day > today}
+    if early:
+        verb = "is" if sum(early.values()) == 1 else "are"
+        warn(
+            f"warning: {count_of(sum(early.values()), 'stored paper')} {verb} dated after today, up to {max(early)}; "
+            "no list has them before that day"
+        )
     for fault in skipped[:20]:
         warn(f"skipped: {fault}")
     if len(skipped) > 20:

@@ -185,7 +185,8 @@ def _others_embedded(
     with progress_bar("embedding the other papers") as count:
         others = replace(workspace, progress=count)
         days = days_without_vectors(workspace.warehouse, model=model)
-        for month in embeddings.steps_newest_first(day for day in days if day >= settings.first_day):
+        in_graph = [day for day in days if settings.first_day <= day <= workspace.clock().date()]
+        for month in embeddings.steps_newest_first(in_graph):
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
     for step in STEPS:
@@ -206,12 +207,16 @@ def _scope(
     profiles = {name: profile for name, profile in folders.readable.items() if only in (None, name)}
     if not profiles:
         raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; `paper-assets profile new` makes one")
-    last = last or latest_day(workspace.warehouse)
+    today = workspace.clock().date()
+    last = last or latest_day(workspace.warehouse, until=today)
     if last is None:
+        if earliest := next(iter(paper_counts(workspace.warehouse)), None):
+            raise NotComputed(f"every paper is dated after today, {today}, the first {earliest}; is the clock right?")
         raise NotComputed("no papers yet; run `paper-assets import FILE` or `paper-assets fetch --day DAY` first")
     first = first or last
-    if not settings.first_day <= first <= last:
-        raise InvalidInput(f"days to rank must be {settings.first_day} or later and in order, got {first} to {last}")
+    if not settings.first_day <= first <= last <= today:
+        span = f"between {settings.first_day} and today, {today}"
+        raise InvalidInput(f"days to rank must be {span}, and in order, got {first} to {last}")
     return ProfilesFound(profiles, folders.faults), first, last
 
 

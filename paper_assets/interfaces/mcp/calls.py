@@ -352,17 +352,30 @@ def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":
 
 
 def check_open(name: str, only: Set[str] | None) -> None:
-    """Raise InvalidInput for a profile that does not exist for this caller."""
+    """Raise InvalidInput for a profile that is not one of `only`."""
     if only is not None and name not in only:
-        raise InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
+        raise _no_such_profile(name)
 
 
-def resolve_profile(warehouse: "Warehouse", name: str | None, only: Set[str] | None = None) -> str:
+def check_exists(warehouse: "Warehouse", name: str, settings: Settings, only: Set[str] | None) -> None:
+    """Raise InvalidInput for a profile that does not exist, or not for this caller."""
+    from paper_assets.learning.ratings import is_profile
+
+    check_open(name, only)
+    if not is_profile(warehouse, name, settings.profiles_dir):
+        raise _no_such_profile(name)
+
+
+def _no_such_profile(name: str) -> InvalidInput:
+    return InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
+
+
+def resolve_profile(warehouse: "Warehouse", name: str | None, settings: Settings, only: Set[str] | None = None) -> str:
     """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
     from paper_assets.stores.papers import summary
 
     if name is not None:
-        check_open(name, only)
+        check_exists(warehouse, name, settings, only)
         return name
 
     ranked = sorted(profile for profile in summary(warehouse).rankings if only is None or profile in only)

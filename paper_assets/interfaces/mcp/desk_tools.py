@@ -268,7 +268,7 @@ class DeskTools:
         return open_warehouse(self.calls, self.settings)
 
     def _profile(self, name: str | None) -> str:
-        return resolve_profile(self._warehouse, name, self.only)
+        return resolve_profile(self._warehouse, name, self.settings, self.only)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""
@@ -293,10 +293,11 @@ class DeskTools:
                 raise PaperNotFound(f"paper_ids: the desk has not stored {', '.join(missing[:10])}")
             return [paper_to_mapping(paper) for paper in stored], day or now.date()
 
-        last = day or latest_day(self._warehouse)
+        last = day or latest_day(self._warehouse, until=now.date())
         if last is None:
             raise NotComputed("no papers are stored yet; give papers, or run `paper-assets fetch` first")
-        table = papers_between(self._warehouse, last - timedelta(days=_WINDOW_DAYS - 1), last)
+        first = max(last, date.min + timedelta(days=_WINDOW_DAYS)) - timedelta(days=_WINDOW_DAYS - 1)
+        table = papers_between(self._warehouse, first, last)
         return [paper_to_mapping(paper) for paper in papers_from_table(table)], last
 
     def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:

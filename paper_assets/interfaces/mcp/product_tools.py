@@ -82,7 +82,7 @@ class ProductTools:
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
-            name = resolve_profile(open_warehouse(self.calls, self.settings), profile, self.only)
+            name = resolve_profile(open_warehouse(self.calls, self.settings), profile, self.settings, self.only)
             read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
             part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
@@ -108,7 +108,7 @@ class ProductTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse = open_warehouse(self.calls, self.settings)
-            name = resolve_profile(warehouse, profile, self.only)
+            name = resolve_profile(warehouse, profile, self.settings, self.only)
             items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
             records = [self._rewrite(item) for item in items if level in (None, item.target_level)]
             return paged({"profile": name}, "rewrites", records, offset=offset)

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.mcp.calls import Calls, check_open, open_warehouse, paged
+from paper_assets.interfaces.mcp.calls import Calls, check_exists, open_warehouse, paged
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paper_assets.models.embedder import Embedder
     from paper_assets.retrieval.desk_search import FoundPaper
     from paper_assets.retrieval.search import Corpus
+    from paper_assets.stores.warehouse import Warehouse
 
 _SHOWN_AUTHORS = 3
 
@@ -70,7 +71,7 @@ class SearchTools:
                     offset=offset,
                 )
             parsed = parse_search_query(query or "")
-            self._check(parsed.profile, profile, parsed.data_types)
+            self._check(corpus.warehouse, parsed.profile, profile, parsed.data_types)
             result = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
             papers = [paper_row(paper_found, wanted=parsed.authors) for paper_found in result.papers]
             rows = paged({"compared": result.matching}, "papers", papers, offset=0)
@@ -102,7 +103,11 @@ class SearchTools:
             options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
             corpus = self._corpus()
             context = AnsweringContext(
-                settings=self.settings, environ=self.environ, warehouse=corpus.warehouse, embedder=corpus.embedder
+                settings=self.settings,
+                environ=self.environ,
+                warehouse=corpus.warehouse,
+                embedder=corpus.embedder,
+                fetching=self.calls.limit / 2,  # then there is time to answer without them
             )
             progress(0, None, "gathering passages")
             prepared = prepare_question(context, question, options, progress=progress)
@@ -133,11 +138,13 @@ class SearchTools:
         except ModelUnavailable:
             return None
 
-    def _check(self, ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]) -> None:
-        """Refuse the profiles of other people. Raises InvalidInput."""
+    def _check(
+        self, warehouse: "Warehouse", ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]
+    ) -> None:
+        """Refuse profiles that do not exist, and those of other people. Raises InvalidInput."""
         for name in (ranked_for if ranked_for != "profile" else None, reader):
             if name is not None:
-                check_open(name, self.only)
+                check_exists(warehouse, name, self.settings, self.only)
         if self.only is not None and "rewrite" in data_types:
             raise InvalidInput("in:rewrites: rewrites belong to profiles and are not searched here")
 

@@ -90,7 +90,7 @@ def do_work(request: Request) -> Response:
         arguments += ["--accept-fewer"] if form.get("accept_fewer") else []
         title = f"Fetching {first} to {last}"
     elif action == "update":
-        newest = latest_day(desk.warehouse)
+        newest = latest_day(desk.warehouse, until=now().date())
         days = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
         arguments, title = ["start", "--days", str(days)], f"Fetching {days} days"
     elif action == "rank":

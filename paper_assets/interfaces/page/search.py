@@ -37,6 +37,7 @@ from paper_assets.interfaces.page.paper_rows import (
 )
 from paper_assets.interfaces.page.profile import field_faults
 from paper_assets.interfaces.page.today import ratings_part
+from paper_assets.learning.ratings import is_profile
 from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
@@ -163,11 +164,16 @@ def _searched(desk: Desk, query: SearchQuery, profile: str | None, number: int) 
 
 
 def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
-    """Return the query if it does not refer to another person's data. Raises InvalidInput."""
+    """Return the query if it refers to a profile that exists and is this person's. Raises InvalidInput."""
     if person_of(request) and "rewrite" in query.data_types:
         raise InvalidInput("search: in:rewrites is not searched in a lab, because rewrites belong to profiles")
     if query.profile not in (None, "profile") and person_of(request) and not may_see(request, str(query.profile)):
         raise InvalidInput(f"search: in:{query.profile} is not a profile of yours")
+    desk = desk_of(request)
+    if query.profile not in (None, "profile") and not is_profile(
+        desk.warehouse, str(query.profile), desk.settings.profiles_dir
+    ):
+        raise InvalidInput(f"search: there is no profile {str(query.profile)[:60]!r} to search in")
     return query
 
 
