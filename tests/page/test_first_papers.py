@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,10 +20,10 @@ from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
-from paper_assets.stores.locks import this_process
+from paper_assets.stores.locks import process_named, this_process
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
-from tests.desk import PATIENCE, Desk
+from tests.desk import PATIENCE, Desk, paper
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.page.browser import keep_picture, visitor
@@ -160,6 +161,36 @@ def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> No
         work = re.search(r'<p class="facts">(.*?)</p>', client.get("/p/traffic/first").text)
     assert work is not None
     assert work[1].startswith(("arXiv asks for 3 " if done < 7 else "") + hint)
+
+
+def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedded(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    desk.run("import", f"{desk.papers('two', [paper(1, '2026-01-02', TEXTS[1]), paper(2, '2026-03-02', TEXTS[0])])}")
+    home = load_settings(desk.environment, desk.folder).home
+    with page_client(desk) as client:
+        client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
+        wait(lambda: not job_of(desk).running)
+        assert job_of(desk).listed, "the list was ready before the end"
+        assert job_of(desk).stage == "embedding the other stored papers, 1 paper left"
+        background.write_job(home, replace(job_of(desk), state="running", process=str(this_process())))
+        assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
+        assert "disabled" not in client.get("/health").text
+        background.write_job(home, replace(job_of(desk), listed=False))
+        assert "embedding the other" in client.get("/p/traffic/first?watch=1").text
+
+
+def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    desk.run("import", f"{desk.papers('one', [paper(1, '2026-03-02', TEXTS[0])])}")
+    home = load_settings(desk.environment, desk.folder).home
+    with subprocess.Popen(["sleep", "600"]) as embedding, page_client(desk) as client:
+        job = background.Job(title="Ranking", listed=True, process=str(process_named(embedding.pid)))
+        background.write_job(home, job)
+        client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
+        assert embedding.wait() == -signal.SIGTERM
+    wait(lambda: not job_of(desk).running)
+    assert job_of(desk).state == "done"
+    assert latest_ranking_day(desk.warehouse, "traffic") == date(2026, 3, 2)
 
 
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])

@@ -33,9 +33,11 @@ def show_first(request: Request) -> Response:
     _operator_only(request)
     job = background.last_job(desk.settings.home)
     watching = request.query_params.get("watch")
-    if watching and job and job.state == "done" and latest_ranking_day(desk.warehouse, profile):
-        return redirect_with_note(request, f"/p/{profile}", "Your list is ready.")
-    running = job is not None and job.running
+    ready = job and (job.state == "done" or (job.running and job.listed))
+    if watching and job and ready and latest_ranking_day(desk.warehouse, profile):
+        rest = " Search finds older papers by their words only until they are embedded too." if job.running else ""
+        return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest}")
+    running = job is not None and job.needed
     stored = sum(paper_counts(desk.warehouse).values())
     return page(
         request,
