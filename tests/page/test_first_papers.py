@@ -193,6 +193,16 @@ def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> 
     assert latest_ranking_day(desk.warehouse, "traffic") == date(2026, 3, 2)
 
 
+def test_imported_papers_can_be_ranked_where_there_is_no_list_yet(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    with page_client(desk) as client:
+        assert "Rank the stored papers" not in client.get("/p/traffic").text
+        desk.run("import", f"{desk.papers('one', [paper(1, '2026-03-02', TEXTS[0])])}")
+        assert "Rank the stored papers" in client.get("/p/traffic").text
+        draft = client.post("/welcome/preview", data={"token": TOKEN, "interests": TEXTS[0]}).text
+        assert "the newest stored papers are not embedded. The first ranking does that" in draft
+
+
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])
 def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
