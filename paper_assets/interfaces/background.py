@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ _FILE = "background.json"
 _LOG = "background.log"
 _LONGEST_LOG = 1_000_000  # bytes; then the file starts again
 _DEADLINE = 5.0
+_PAUSE = 0.05
 _COMMANDS = ("start", "run", "fetch", "deliver", "reset")
 
 
@@ -38,7 +40,7 @@ class Job:
 
     `state`: running, done, failed or stopped. `stage`: what it does now, in words. `done` of `total` steps are done;
     `counts`: papers by day, as far as they are fetched; `fetched`: the date (UTC) on which each of them was.
-    `message`: why it failed.
+    `message`: why it failed. `listed`: every list is ready; what follows only embeds papers that no list needs.
     """
 
     arguments: tuple[str, ...] = ()
@@ -52,12 +54,18 @@ class Job:
     fetched: Mapping[str, str] = field(default_factory=dict)
     categories: tuple[str, ...] = ()
     message: str | None = None
+    listed: bool = False
     process: str = ""
 
     @property
     def running(self) -> bool:
         """Whether the command is still running."""
         return self.state == "running"
+
+    @property
+    def needed(self) -> bool:
+        """Whether a list still waits for the command. A new command waits for its end, and replaces any other."""
+        return self.running and not self.listed
 
 
 def last_job(home: Path) -> Job | None:
@@ -81,14 +89,24 @@ def write_job(home: Path, job: Job) -> None:
     unfinished.replace(home / _FILE)
 
 
+def report_stage(home: Path, stage: str, *, listed: bool = False) -> None:
+    """Write what this process does now, if it is the command in the background."""
+    job = last_job(home)
+    if job and job.running and job.process == str(this_process()):
+        write_job(home, replace(job, stage=stage, listed=job.listed or listed))
+
+
 def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, title: str, profile: str | None) -> Job:
-    """Start a command in the background. Raises InvalidInput while another one runs."""
+    """Start a command in the background. Raises InvalidInput while another one runs that a list waits for.
+
+    One that only embeds other papers is stopped; the next `run` continues it.
+    """
     if not arguments or arguments[0] not in _COMMANDS:
         raise InvalidInput(f"only {', '.join(_COMMANDS)} can run in the background")
     make_private_folder(home)
     with store_lock(home / "background", deadline=_DEADLINE):
         job = last_job(home)
-        if job and job.running:
+        if job and (job.needed or not _ended(job)):
             raise InvalidInput(f"{job.title} is still running; stop it first or wait for its end")
         log = home / _LOG
         full = log.exists() and log.stat().st_size > _LONGEST_LOG
@@ -123,6 +141,21 @@ def stop(home: Path) -> bool:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGTERM)
     write_job(home, replace(job, state="stopped"))
+    return True
+
+
+def _ended(job: Job) -> bool:
+    """End the command if it runs, and wait until its process is gone; False if it is not."""
+    process = parse_process(job.process) if job.running else None
+    if process is None or is_gone(process):
+        return True
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    ends = time.monotonic() + _DEADLINE
+    while not is_gone(process):
+        if time.monotonic() > ends:
+            return False
+        time.sleep(_PAUSE)
     return True
 
 

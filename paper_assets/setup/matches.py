@@ -36,6 +36,7 @@ _SECOND_PHRASE = 0.4  # weight of a category's second nearest phrase, chosen on 
 _LEAST_COSINE = 0.25  # between an interest and a category's phrases
 _LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
 _WINDOW = 7  # days of papers that matches are counted in
+_NOT_EMBEDDED = "There is no preview yet: the newest stored papers are not embedded. The first ranking does that."
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
 
 
@@ -159,8 +160,8 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
             for text in dict.fromkeys((*draft.interests, *draft.secondary, *draft.exploratory))
         }
         note = None
-    except NotComputed as fault:
-        whole, found, note = None, {}, f"There is no preview yet: {fault}"
+    except NotComputed:
+        whole, found, note = None, {}, _NOT_EMBEDDED
     contained = keywords_in(paper_texts(stored), list(draft.keywords)) if draft.keywords else None
     return Matches(
         first=first,

@@ -1,8 +1,10 @@
 """Test the first papers: from an empty home to Today with a loopback arXiv, stopped and continued, refused."""
 
+import json
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,16 +15,18 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
+from paper_assets.errors import LLMNotConfigured
 from paper_assets.interfaces import background
 from paper_assets.interfaces.cli.graph import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
+from paper_assets.models.llm_config import llm_config
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
-from paper_assets.stores.locks import this_process
+from paper_assets.stores.locks import process_named, store_lock, this_process
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
-from tests.desk import PATIENCE, Desk
+from tests.desk import GRAPHS, PATIENCE, Desk, imported_desk, paper
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.page.browser import keep_picture, visitor
@@ -160,6 +164,75 @@ def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> No
         work = re.search(r'<p class="facts">(.*?)</p>', client.get("/p/traffic/first").text)
     assert work is not None
     assert work[1].startswith(("arXiv asks for 3 " if done < 7 else "") + hint)
+
+
+def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedded(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    desk.run("import", f"{desk.papers('two', [paper(1, '2026-01-02', TEXTS[1]), paper(2, '2026-03-02', TEXTS[0])])}")
+    home = load_settings(desk.environment, desk.folder).home
+    with page_client(desk) as client:
+        client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
+        wait(lambda: not job_of(desk).running)
+        assert job_of(desk).listed, "the list was ready before the end"
+        assert job_of(desk).stage == "embedding the other stored papers, 1 paper left"
+        background.write_job(home, replace(job_of(desk), state="running", process=str(this_process())))
+        assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
+        assert "disabled" not in client.get("/health").text
+        background.write_job(home, replace(job_of(desk), listed=False))
+        assert "embedding the other" in client.get("/p/traffic/first?watch=1").text
+
+
+def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    desk.run("import", f"{desk.papers('one', [paper(1, '2026-03-02', TEXTS[0])])}")
+    home = load_settings(desk.environment, desk.folder).home
+    with subprocess.Popen(["sleep", "600"]) as embedding, page_client(desk) as client:
+        job = background.Job(title="Ranking", listed=True, process=str(process_named(embedding.pid)))
+        background.write_job(home, job)
+        client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
+        assert embedding.wait() == -signal.SIGTERM
+    wait(lambda: not job_of(desk).running)
+    assert job_of(desk).state == "done"
+    assert latest_ranking_day(desk.warehouse, "traffic") == date(2026, 3, 2)
+
+
+def test_imported_papers_can_be_ranked_where_there_is_no_list_yet(desk: Desk) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
+    with page_client(desk) as client:
+        assert "Rank the stored papers" not in client.get("/p/traffic").text
+        desk.run("import", f"{desk.papers('one', [paper(1, '2026-03-02', TEXTS[0])])}")
+        assert "Rank the stored papers" in client.get("/p/traffic").text
+        draft = client.post("/welcome/preview", data={"token": TOKEN, "interests": TEXTS[0]}).text
+        assert "the newest stored papers are not embedded. The first ranking does that" in draft
+
+
+def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: Path) -> None:
+    desk = imported_desk(tmp_path / "desk", ["2026-03-02"])
+    desk.run("run")
+    views, offer = ("/p/graphs", "/p/graphs/profile"), "Rank again</button>"
+    with page_client(desk) as client:
+        assert not any(offer in client.get(view).text for view in views)
+        desk.profile("graphs", {**GRAPHS, "interests": {"primary": ["calibration of tree ensembles"]}})
+        assert all(offer in client.get(view).text for view in views)
+        assert offer not in client.get("/p/speech").text
+        with store_lock(desk.folder / "data" / "up", deadline=0.0):  # as `paper-assets up`, which ranks
+            assert offer not in client.get("/p/graphs").text
+        client.post("/p/graphs/first", data={"token": TOKEN, "action": "rank"})
+        assert "being ranked" in client.get("/p/graphs/profile").text
+        wait(lambda: not job_of(desk).running)
+        assert offer not in client.get("/p/graphs").text
+        assert "Calibration of tree ensembles" in client.get("/p/graphs").text
+        client.post("/p/speech/rate", data={"token": TOKEN, "paper": "2603.00104", "rating": "worth"})
+        assert offer in client.get("/p/speech").text
+        assert "learning from ratings out of date" in client.get("/health").text
+        with pytest.raises(LLMNotConfigured) as missing:
+            llm_config(desk.environment)
+        with desk.warehouse.writing() as connection:
+            (header,) = connection.execute("select header from ranking_sets where profile = 'speech'").fetchall()[0]
+            note = json.dumps(json.loads(header) | {"llm_note": f"one paper was not judged: {missing.value}"})
+            connection.execute("update ranking_sets set header = ? where profile = 'speech'", [note])
+        today = client.get("/p/speech").text
+        assert 'ne paper was not judged: no language model is set up. <a href="/settings#model">Set one up</a>' in today
 
 
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])

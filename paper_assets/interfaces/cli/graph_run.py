@@ -13,6 +13,7 @@ from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import explained, keeps_files, open_instance, remove_old_logs
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
+from paper_assets.interfaces.background import report_stage
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
@@ -87,6 +88,8 @@ def bring_up_to_date(
             with kept_connections(instance):
                 shown, failures = _updated(workspace, instance, profiles, first_day, day)
                 show(shown)
+                if not failures:
+                    report_stage(workspace.settings.home, "the list is ready", listed=True)
                 failures += _others_embedded(workspace, instance, profiles, day) if others else []
             before = file_states(roots)
             # A profile or a newer day may have been added meanwhile.
@@ -130,13 +133,15 @@ def _updated(
     runs.report_papers(instance, workspace)
     report_profiles(instance, profiles)
     report_ratings(instance, workspace)
-    done = runs.RunResult()
+    done, home = runs.RunResult(), workspace.settings.home
+    report_stage(home, "embedding the papers of the last days")
     with progress_bar("embedding papers") as count:
         windows = _window(workspace, profiles, first, last)
         runs.bring_up_to_date(instance, replace(workspace, progress=count), embeddings.STEP, windows, done)
     filled = paper_counts(workspace.warehouse)
     days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
     days = [day for day in days if day in filled or day == last]
+    report_stage(home, "ranking the papers")
     with progress_bar("ranking profiles") as count:
         for step, partitions in _steps_of_days(profiles, days, last):
             runs.bring_up_to_date(instance, replace(workspace, progress=count), step, partitions, done)
@@ -187,6 +192,8 @@ def _others_embedded(
         days = days_without_vectors(workspace.warehouse, model=model)
         in_graph = [day for day in days if settings.first_day <= day <= workspace.clock().date()]
         for month in embeddings.steps_newest_first(in_graph):
+            left = count_of(unembedded_count(workspace.warehouse, None, None, model=model), "paper")
+            report_stage(settings.home, f"embedding the other stored papers, {left} left")
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
     for step in STEPS:

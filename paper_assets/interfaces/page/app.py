@@ -42,6 +42,7 @@ from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.stores.locks import make_private_folder
+from paper_assets.stores.papers import latest_day
 from paper_assets.stores.rankings import latest_ranking_day
 
 _ASSETS: Mapping[str, str] = {
@@ -181,7 +182,8 @@ def _user_error(request: Request, fault: Exception) -> Response:
         busy=False,
         fields=[],
         offered=_offered(request),
-        unranked=_has_no_list(request, fault),
+        unranked=(unranked := _has_no_list(request, fault)),
+        stored=unranked and latest_day(desk_of(request).warehouse) is not None,
         view=_view_of(request),
     )
 

@@ -22,6 +22,7 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.first_papers import rank_again_state
 from paper_assets.interfaces.page.jobs import Jobs
 from paper_assets.interfaces.page.liked_form import FieldFault
 from paper_assets.interfaces.page.settings import environ_of
@@ -32,6 +33,7 @@ from paper_assets.profile import Profile, read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.profiles import file_version, write_json
+from paper_assets.stores.rankings import latest_ranking_day
 
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
@@ -49,7 +51,7 @@ def show_evidence(request: Request) -> Response:
     owner = usable_profile(desk.workspace, profile)
     typed = _typed(request)
     shown: dict[str, Any] = {"answer": None, "fault": None, "field": "question", "running": False}
-    missing = _missing_model(desk)
+    missing = missing_model(desk)
 
     def readable(record: dict[str, Any]) -> Evidence:
         return _without_variables(evidence_of(record), missing)
@@ -77,6 +79,7 @@ def show_evidence(request: Request) -> Response:
             for number, answer in enumerate(stored, 1)
         ],
         asks=len(owner.questions),
+        again=rank_again_state(request, profile, day) if day == latest_ranking_day(desk.warehouse, profile) else None,
         typed=typed,
         known=typed["question"] in {_text(question) for question in owner.questions},
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],
@@ -191,8 +194,8 @@ def _key(desk: Desk, profile: str, day: date, typed: dict[str, str]) -> str:
     return sha256(repr((id(desk), profile, day, typed)).encode()).hexdigest()
 
 
-def _missing_model(desk: Desk) -> str | None:
-    """Return what an answer says where no language model is set up; None where one is."""
+def missing_model(desk: Desk) -> str | None:
+    """Return what a stored note says where no language model is set up; None where one is."""
     try:
         llm_config(environ_of(desk))
     except LLMNotConfigured as fault:

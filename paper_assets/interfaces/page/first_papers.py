@@ -1,11 +1,13 @@
-"""Fetch the first papers of a profile from the page, and the buttons of Health: commands in the background.
+"""Commands in the background: fetch the first papers of a profile, rank it again, and the buttons of Health.
 
 The page only starts a command and shows how far it is. The command continues when the browser is closed, and its runs
 are in Dagster's UI.
 """
 
 import time
-from datetime import timedelta
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Literal
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,8 +16,11 @@ from starlette.responses import RedirectResponse, Response
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces import background
 from paper_assets.interfaces.page.desk import desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.interfaces.values import parse_day
+from paper_assets.pipeline.health import late_with_learning
 from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.pipeline.step import Partition
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.papers import latest_day, paper_counts
@@ -33,9 +38,11 @@ def show_first(request: Request) -> Response:
     _operator_only(request)
     job = background.last_job(desk.settings.home)
     watching = request.query_params.get("watch")
-    if watching and job and job.state == "done" and latest_ranking_day(desk.warehouse, profile):
-        return redirect_with_note(request, f"/p/{profile}", "Your list is ready.")
-    running = job is not None and job.running
+    ready = job and (job.state == "done" or (job.running and job.listed))
+    if watching and job and ready and latest_ranking_day(desk.warehouse, profile):
+        rest = " Search finds older papers by their words only until they are embedded too." if job.running else ""
+        return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest}")
+    running = job is not None and job.needed
     stored = sum(paper_counts(desk.warehouse).values())
     return page(
         request,
@@ -68,6 +75,23 @@ def fetch_first(request: Request) -> Response:
         arguments, title = ["start", "--days", days, "--profile", profile], f"Fetching {days} days for {profile}"
     background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile)
     return RedirectResponse(f"/p/{profile}/first?watch=1", status_code=303)
+
+
+def rank_again_state(request: Request, profile: str, newest: date | None) -> Literal["late", "ranking"] | None:
+    """Return whether the newest list of a profile is out of date, or being ranked; None where nothing is to be done.
+
+    While `paper-assets up` runs, lists follow changes without a button; people of a lab have none.
+    """
+    desk = desk_of(request)
+    if newest is None or person_of(request) or is_kept_running(desk):
+        return None
+    job = background.last_job(desk.settings.home)
+    if job and job.needed and job.profile in (None, profile):
+        return "ranking"
+    stamp = (desk.files_stamp(), newest, f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
+    workspace, partition = replace(desk.workspace, warehouse=desk.warehouse), Partition(newest, profile)
+    late = desk.kept_while(f"late {profile}", stamp, lambda: late_with_learning(workspace, [partition])[partition])
+    return "late" if late else None
 
 
 def stop_work(request: Request) -> Response:

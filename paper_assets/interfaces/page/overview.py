@@ -113,7 +113,7 @@ def show_health(request: Request) -> Response:
         if desk.settings.profiles_dir.is_dir()
         else [],
         job=(job := last_job(desk.settings.home)),
-        refresh=3 if job and job.running else None,
+        refresh=(3 if job.needed else 30) if job and job.running else None,
     )
 
 

@@ -30,6 +30,8 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.first_papers import rank_again_state
+from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
@@ -359,11 +361,8 @@ def save_profile(request: Request) -> Response:
         return _page(request, replace(form, version=file_version(file), fault=reason), status=409)
     except InvalidProfile as fault:
         return _page(request, replace(form, fault=f"Could not save the profile: {fault}"), status=400)
-    note = (
-        "Profile saved. While paper-assets up runs, the list follows within a minute; otherwise run "
-        f"paper-assets run --profile {profile}."
-    )
-    return redirect_with_note(request, f"/p/{profile}/profile", note)
+    follows = " The list follows within a minute." if is_kept_running(desk) else ""
+    return redirect_with_note(request, f"/p/{profile}/profile", f"Profile saved.{follows}")
 
 
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
@@ -385,6 +384,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         fault=form.fault,
         preview=form.preview,
         latest=day,
+        again=rank_again_state(request, profile, day),
         warnings=[one_line(line) for line in header.get("warnings", ())],
         learning=header.get("learning"),
         rated=rated[::-1][:_MOST_RATED],
@@ -401,7 +401,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     edited = replace(stored, content=profile_content(record, source=str(folder / "profile.json")))
     day = latest_ranking_day(desk.warehouse, profile)
     if day is None:
-        raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}`")
+        raise NotComputed("there is no list to compare with yet")
     previewed = previews.preview(desk.workspace, edited, day)
     rows = previewed.ranking.rows
     header = previewed.ranking.header

@@ -30,6 +30,8 @@ from paper_assets.interfaces.page.desk import (
     readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
+from paper_assets.interfaces.page.first_papers import rank_again_state
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
@@ -83,8 +85,9 @@ def show_day(request: Request) -> Response:
         effect = day_effect(warehouse, stored, ratings)
         teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
+        again = rank_again_state(request, profile, day) if day == days[-1] else None
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
-    layout = _layout(request)
+    missing, layout = missing_model(desk), _layout(request)
     response = page(
         request,
         "today.html.jinja",
@@ -105,6 +108,9 @@ def show_day(request: Request) -> Response:
         needed=stored.header.get("line"),
         base=f"/p/{profile}",
         effect=effect,
+        again=again,
+        remarks=[line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
+        no_model=NO_MODEL,
         teach=teach,
         seen=seen,
         left=sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
