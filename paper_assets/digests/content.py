@@ -42,13 +42,15 @@ from paper_assets.text.cleaning import one_line
 _LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
-def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True) -> str:
+def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True, maybe: int = 0) -> str:
     """Return a sentence on how many papers there are to read, and whether the day is quiet.
 
-    `likely`: at least one of them is more probably on topic than not.
+    `likely`: at least one of them is more probably on topic than not. `maybe`: papers that follow, below the threshold.
     The number of papers that were `ranked` is in `window`, which follows it.
     """
     if quiet and ranked:
+        if not shown and maybe:
+            return f"A quiet day: no paper is sure to interest you, {in_letters(maybe)} may"
         papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
         if shown and not likely:
             return f"A quiet day: {in_letters(shown)} {'paper' if shown == 1 else 'papers'} may interest you"
@@ -271,6 +273,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
             ranking.rows.num_rows,
             quiet=header.get("quiet", False),
             likely=any(probability_of(each) >= 0.5 for each in shown),
+            maybe=len(below),
         ),
         window=window(len(stored.candidates), reasons),
         entries=listed,

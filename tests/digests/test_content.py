@@ -416,7 +416,10 @@ def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
         assert all(f"that it is on topic is {each} %, 65 % is needed" in below for each in (60, 50, 40, 30))
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
-    assert nothing.headline == "A quiet day: no paper is likely to interest you"
+    assert nothing.headline == "A quiet day: no paper is sure to interest you, four may"
+    unlikely = [{**each, "shown": False, "semantic_relevance": 0.01} for each in rows[2:]]
+    none = digest(*papers[2:], rows=unlikely, line=0.65, quiet=True)
+    assert none.headline == "A quiet day: no paper is likely to interest you"
     doubtful = digest(papers[0], rows=[{**rows[0], "semantic_relevance": 0.08}], line=0.08, above_line=1, quiet=True)
     assert doubtful.headline == "A quiet day: one paper may interest you"
     assert digest(*papers[:2], rows=rows[:2]).maybe == ()
