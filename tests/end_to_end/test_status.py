@@ -78,9 +78,26 @@ def test_without_a_run_status_checks_once_and_again_after_a_list_or_page_was_tou
 
 
 def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path: Path) -> None:
-    said = Desk(tmp_path).run("status")
-    assert "papers" in said
+    desk = Desk(tmp_path)
+    said = desk.run("status")
+    assert "none yet; after making a profile, `paper-assets start --days 7` fetches and ranks the last week" in said
     assert "none yet; `paper-assets profile new` makes one" in said
+    assert "–" not in said
+    desk.profile("graphs", GRAPHS)
+    assert "none yet; `paper-assets start --days 7`" in desk.run("status")
+
+
+def test_ratings_that_are_not_learned_yet_make_the_newest_list_out_of_date(tmp_path: Path) -> None:
+    desk = ranked_without_a_stamp(tmp_path)
+    assert json.loads(desk.run("status", "--json"))["current"]["graphs"] == "current"
+    with desk.warehouse.reading() as connection:
+        [(rated,)] = connection.execute("select paper_id from rankings order by rank limit 1").fetchall()
+    desk.run("rate", "graphs", rated, "worth")
+    late = json.loads(desk.run("status", "--json"))["current"]["graphs"]
+    assert late.startswith("out of date: preference_model") and "`paper-assets run`" in late
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+    assert json.loads(desk.run("status", "--json"))["current"]["graphs"] == "current"
 
 
 def test_a_kept_status_notices_each_file_of_the_newest_list_that_is_changed_or_removed(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from paper_assets.interfaces import background
 from paper_assets.interfaces.page.desk import desk_of, now, page, person_of, profile_of, redirect_with_note
 from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.interfaces.values import parse_day
-from paper_assets.pipeline.health import late_with_learning
 from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.pipeline.staleness import late_with_learning
 from paper_assets.pipeline.step import Partition
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
