@@ -36,6 +36,7 @@ from paper_assets.setup.draft import (
     ProfileDraft,
     check_name,
     draft_record,
+    ignored_note,
     proposed_name,
     read_references,
     split_lines,
@@ -269,6 +270,8 @@ def _draft(
             f"--paper {references.unreadable[0]!r} is neither an arXiv id, a DOI nor a link with one; "
             "for example --paper 1706.03762"
         )
+    if note := ignored_note(references.ignored):
+        warn(f"note: {note}")
     return ProfileDraft(
         name=name,
         interests=split_lines(interest or ()),
@@ -294,8 +297,10 @@ def _workspace() -> "Workspace":
 
 
 def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
-    from paper_assets.setup.matches import proposed_categories
+    from paper_assets.setup.matches import proposed_categories, unknown_interests, unknown_note
 
+    if note := unknown_note(unknown_interests(_workspace(), draft.interests)):
+        warn(f"note: {note}")
     works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
     categories = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
     return [category.code for category in categories]
@@ -309,6 +314,8 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
     while True:
         text = "\n".join(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
         references = read_references(text)
+        if note := ignored_note(references.ignored):
+            warn(f"note: {note}\n")
         if not references.unreadable:
             break
         warn(f"This names no paper: {references.unreadable[0]}. Try an id such as 1706.03762, or leave it out.\n")
