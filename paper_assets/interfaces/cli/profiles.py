@@ -21,6 +21,7 @@ from paper_assets.interfaces.cli.terminal import (
     open_warehouse,
     print_json,
     print_table,
+    program_as_called,
     read_settings,
     say,
     warn,
@@ -118,7 +119,8 @@ def new(
         )
     if draft.categories:
         say(f"It follows {', '.join(map(category_name, draft.categories))}.")
-    say("Next: `paper-assets start --days 7` fetches and ranks papers; `paper-assets start` opens the desk.")
+    start = f"{program_as_called()} start"
+    say(f"Next: `{start} --days 7` fetches and ranks papers; `{start}` opens the desk.")
 
 
 @profile.command(name="list")
