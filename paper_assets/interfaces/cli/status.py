@@ -59,7 +59,7 @@ def status(as_json: AsJson = False) -> None:
             *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
             *(
-                (f"rankings of {name}", f"{count}, newest {held['last_ranking'][name]}")
+                (f"rankings of {name}", f"{count}, newest {held['last_ranking'].get(name, 'of a day after today')}")
                 for name, count in held["rankings"].items()
             ),
             *((f"newest list of {name}", state) for name, state in held["current"].items()),
@@ -90,7 +90,7 @@ def _collected(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[MissingDays]]:
     """Return the status as JSON values, and the spans of missing days."""
-    held = asdict(summary(warehouse))
+    held = asdict(summary(warehouse, until=datetime.now(UTC).date()))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
