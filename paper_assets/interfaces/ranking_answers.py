@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from paper_assets.digests.plain_text import in_words
@@ -51,9 +51,17 @@ class ListChanges:
     edits: tuple[str, ...]
 
 
+def newest_day(warehouse: Warehouse, profile: str) -> date | None:
+    """Return the day of the profile's newest ranking up to today; None without one.
+
+    Older versions ranked days after today; such a list is shown only when its day is asked for.
+    """
+    return latest_ranking_day(warehouse, profile, until=datetime.now(UTC).date())
+
+
 def newest_ranking(warehouse: Warehouse, profile: str) -> date:
-    """Find the day of the profile's newest ranking. Raises NotComputed."""
-    day = latest_ranking_day(warehouse, profile)
+    """Find the day of the profile's newest ranking up to today. Raises NotComputed."""
+    day = newest_day(warehouse, profile)
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
     return day
@@ -178,7 +186,8 @@ def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: da
 
     Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that was not considered: see `explanation`.
     """
-    standing = ranked_paper(warehouse, profile, str(split_paper_id(paper_id)[0]), day=day)
+    chosen = day or newest_ranking(warehouse, profile)
+    standing = ranked_paper(warehouse, profile, str(split_paper_id(paper_id)[0]), day=chosen)
     if standing.ranked is None:
         sentences = [why_removed((standing.candidate or {})["reason"])]
     else:
@@ -354,7 +363,7 @@ def citations(
             raise InvalidInput("a day and a rating: give one of them")
         ids = [rating.paper_id for rating in last_ratings(warehouse, profile) if rating.rating == rated]
     else:
-        day = day or latest_ranking_day(warehouse, profile)
+        day = day or newest_day(warehouse, profile)
         if day is None:
             raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
         ids = [row["paper_id"] for row in ranking(warehouse, day, profile).listed]

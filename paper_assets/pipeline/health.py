@@ -13,13 +13,12 @@ from itertools import chain
 from pathlib import Path
 
 from paper_assets.errors import InvalidProfile, StoreError, named_error
-from paper_assets.pipeline import preferences
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, usable_profile
 from paper_assets.pipeline.rankings import keep_file
 from paper_assets.pipeline.rewrites import waiting_by_profile
-from paper_assets.pipeline.staleness import late_assets
-from paper_assets.pipeline.step import Partition, stale
+from paper_assets.pipeline.staleness import late_with_learning
+from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import digest_path, unfinished_profiles
@@ -53,7 +52,7 @@ def health(workspace: Workspace) -> Health:
 
 def _health(workspace: Workspace) -> Health:
     warehouse, settings = workspace.warehouse, workspace.settings
-    held = summary(warehouse)
+    held = summary(warehouse, until=workspace.clock().date())
     try:
         found = find_profiles(settings.profiles_dir)
     except InvalidProfile as fault:
@@ -74,19 +73,6 @@ def _health(workspace: Workspace) -> Health:
         faults=found.faults,
         waiting=waiting_by_profile(warehouse, config=settings.rewriting),
     )
-
-
-def late_with_learning(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
-    """Return, for each profile's day, the steps that are out of date, with what was learned from ratings."""
-    found = {}
-    for partition, late in late_assets(workspace, partitions).items():
-        try:
-            learned_late = bool(stale(preferences.STEP, workspace, [Partition(profile=partition.profile)]))
-        except Exception as error:  # what it is made from cannot be read: it is not current
-            named_error(error, f"what was learned for {partition.profile}")
-            learned_late = True
-        found[partition] = (*((preferences.STEP.name,) if learned_late else ()), *late)
-    return found
 
 
 def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None) -> None:

@@ -16,6 +16,7 @@ from paper_assets.learning.ratings import Teaching, teaching_of
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.staleness import PREFERENCES
 from paper_assets.pipeline.step import (
     Bars,
     Columns,
@@ -43,7 +44,6 @@ from paper_assets.stores.feedback import StoredModel, model_inputs, replace_mode
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
-NAME = "preference_model"
 CODE_VERSION = "9"  # raise it when the training or the weighing changes
 OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
@@ -287,10 +287,10 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
 
 
 STEP = Step(
-    name=NAME,
+    name=PREFERENCES,
     products=(
         Product(
-            name=NAME,
+            name=PREFERENCES,
             description="What the reader's ratings teach about words, meaning and dimensions, how much it counts in "
             "the ranking, and the evidence for that.",
             kinds=frozenset({"duckdb"}),

@@ -36,6 +36,7 @@ from paper_assets.stores.digests import (
     rows_of_digests,
 )
 from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
+from paper_assets.stores.feedback import model_inputs, rated_profiles
 from paper_assets.stores.rankings import Spans, days_ranked, latest_ranking_day, output_paths, stored_inputs
 from paper_assets.stores.rewrite_progress import decided_items
 from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
@@ -43,6 +44,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be continued for this long is no longer tried
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
+PREFERENCES = "preference_model"  # the step that learns from ratings (pipeline/preferences.py)
 _MISSING = "missing"  # content of missing pages; differs from that of every page
 _NOTHING_ASKED, NO_REWRITES = "no questions", "none"
 
@@ -297,6 +299,27 @@ def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[P
         for each in _late_partitions(step, workspace, partitions):
             late[each].append(step.name)
     return {each: tuple(names) for each, names in late.items()}
+
+
+def late_with_learning(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
+    """Return, for each profile's day, the steps that are out of date, with what was learned from ratings."""
+    late = late_assets(workspace, partitions)
+    rated = set(rated_profiles(workspace.warehouse)) | set(model_inputs(workspace.warehouse))
+    return {
+        each: (PREFERENCES, *steps) if each.of_profile in rated and _learned_late(workspace, each) else steps
+        for each, steps in late.items()
+    }
+
+
+def _learned_late(workspace: Workspace, partition: Partition) -> bool:
+    """Return whether the profile has ratings that its model does not contain yet."""
+    from paper_assets.pipeline.preferences import STEP  # imports what trains it
+
+    try:
+        return bool(stale(STEP, workspace, [Partition(profile=partition.profile)]))
+    except Exception as error:  # what it is made from cannot be read: it is not current
+        named_error(error, f"what was learned for {partition.profile}")
+        return True
 
 
 def _late_partitions(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:

@@ -13,6 +13,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id, split_paper_id
 from paper_assets.profile import PROFILE_NAME, ProfileContent, profile_content
 from paper_assets.setup.categories import check_category
+from paper_assets.text.numbers import count_of
 
 LONGEST_NAME = 60
 _LONGEST_INTEREST = 1_000
@@ -22,6 +23,9 @@ _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 _AROUND = "()[]{}<>\"'`.:"  # brackets, quotation marks and punctuation around an id
 _FILLERS = frozenset(("", "arxiv", "arxiv:", "doi", "doi:", "and", "-", "–", "*", "•", "preprint"))
+
+_BESIDE_AN_ID = re.compile(r"\W*|[\[(]?\d{1,3}[\]).:]?|\[[a-z-]+(\.[a-z-]+)?\]", re.IGNORECASE)  # "2)", "[cs.CL]"
+_CITATION = re.compile(r"[“”\"]|\bet al\b|(?<![\d./])(19|20)\d\d(?![\d.]*\d)")  # its other words are not a mistake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,25 +53,38 @@ class ProfileDraft:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The papers that a pasted text names, and its lines that name none."""
+    """The papers that a pasted text names, and its lines that name none. `ignored`: words beside the ids of a line."""
 
     ids: tuple[str, ...]
     unreadable: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
 
 
 def read_references(text: str) -> References:
     """Find arXiv ids, DOIs and links in a text in any form: one a line, separated by commas, inside a citation."""
     ids: dict[str, None] = {}
     unreadable: list[str] = []
+    ignored: list[str] = []
     for line in text.splitlines():
-        tokens = _SEPARATORS.split(line.strip())
-        found = [paper_id for token in tokens if (paper_id := _reference(token))]
+        named = {token: _reference(token) for token in _SEPARATORS.split(line.strip())}
+        found = [paper_id for paper_id in named.values() if paper_id]
+        left = [token for token, paper_id in named.items() if not paper_id and token.casefold() not in _FILLERS]
         ids |= dict.fromkeys(found)
-        if not found and any(token.casefold() not in _FILLERS for token in tokens):
+        if not found and left:
             unreadable.append(" ".join(line.split())[:120])
+        elif not _CITATION.search(line) and (words := [token for token in left if not _BESIDE_AN_ID.fullmatch(token)]):
+            ignored.append(" ".join(words)[:120])
         if len(ids) > _MOST_REFERENCES:
             raise InvalidInput(f"too many papers: at most {_MOST_REFERENCES:,} ids at a time; import a library instead")
-    return References(tuple(ids), tuple(unreadable))
+    return References(tuple(ids), tuple(unreadable), tuple(ignored))
+
+
+def ignored_note(ignored: Sequence[str]) -> str | None:
+    """Say which words beside the ids of papers were not understood; None if there are none."""
+    if not ignored:
+        return None
+    more = f" and {count_of(len(ignored) - 3, 'line')} more" if len(ignored) > 3 else ""
+    return f"not understood beside the ids of papers: {', '.join(f'“{words}”' for words in ignored[:3])}{more}"
 
 
 def check_name(text: str, *, taken: Collection[str] = ()) -> str:

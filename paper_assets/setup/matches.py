@@ -15,6 +15,7 @@ from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.preview import Preview, preview
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
+from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.keywords import keywords_in, paper_texts
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.setup.categories import (
@@ -28,6 +29,9 @@ from paper_assets.setup.categories import (
 from paper_assets.setup.draft import LikedWork, ProfileDraft, draft_content
 from paper_assets.small_files import is_present
 from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
+from paper_assets.text.acronyms import meanings
+from paper_assets.text.languages import is_ordinary_word
+from paper_assets.text.words import singular, words_in
 
 _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
@@ -35,6 +39,7 @@ _MOST_BY_MEANING = 6  # the same for several texts
 _SECOND_PHRASE = 0.4  # weight of a category's second nearest phrase, chosen on 1,500 titles (docs/decisions.md)
 _LEAST_COSINE = 0.25  # between an interest and a category's phrases
 _LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
+_LEAST_UNKNOWN = 0.37  # the same for a text of unknown words: "asdf qwer" has 0.36 to its nearest category, QCD 0.40
 _WINDOW = 7  # days of papers that matches are counted in
 _NOT_EMBEDDED = "There is no preview yet: the newest stored papers are not embedded. The first ranking does that."
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
@@ -98,6 +103,27 @@ def proposed_categories(
     return tuple(dict.fromkeys([*found[:3], *named[: max(1, MOST_PROPOSED - len(found[:3]))]]))
 
 
+def unknown_interests(workspace: Workspace, interests: Sequence[str]) -> tuple[str, ...]:
+    """Return the interests of unknown words that no category and no stored paper is near. Raises StoreError."""
+    return tuple(each for each in interests if not _has_known_word(each) and not proposed_categories(workspace, [each]))
+
+
+def unknown_note(unknown: Sequence[str]) -> str | None:
+    """Say that nothing is near these interests; None if there are none."""
+    if not unknown:
+        return None
+    named = ", ".join(f"“{text[:60]}”" for text in unknown[:3])
+    return f"no stored paper and no arXiv category is near {named}; try other words"
+
+
+def _has_known_word(text: str) -> bool:
+    """Return whether a word of the text is English, or known from abstracts or as an acronym."""
+    known = standard_calibration().background.words
+    return any(
+        is_ordinary_word(word) or singular(word) in known or singular(word) in meanings() for word in words_in(text)
+    )
+
+
 def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
     try:
         found = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR, method=corpus.config.method)
@@ -120,7 +146,8 @@ def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
     categories, first, phrases = _category_vectors(embedder)
     similar = np.split(embedder.encode(list(texts)) @ phrases.T, first[1:], axis=1)  # texts x phrases, by category
     best = np.stack([_of_two_phrases(np.sort(each, axis=1)) for each in similar], axis=1)  # texts x categories
-    least = np.maximum(_LEAST_COSINE, _LEAST_RATIO * best.max(axis=1))
+    floors = [_LEAST_COSINE if _has_known_word(text) else _LEAST_UNKNOWN for text in texts]
+    least = np.maximum(floors, _LEAST_RATIO * best.max(axis=1))
     order = np.argsort(-best, axis=1, kind="stable")[:, :_BY_MEANING]
     in_turns = [(text, at) for place in order.T for text, at in enumerate(place)]  # each text's best first
     near = dict.fromkeys(categories[at] for text, at in in_turns if best[text, at] >= least[text])

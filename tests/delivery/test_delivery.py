@@ -26,6 +26,7 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.digests import claim, deliveries, note
 from tests.defs.test_digests import MONDAY, NOW, TUESDAY, Graph
 from tests.delivery.mail_server import PASSWORD, USER, Mailbox, mail_server
+from tests.desk import Desk
 from tests.loopback import Answer, Request, serving
 
 TO = "reader@example.org"
@@ -344,6 +345,11 @@ def test_delivery_options_change_no_ranking(out: Out) -> None:
     before = load_profile(folder).content_hash
     (folder / "delivery.json").unlink()
     assert load_profile(folder).content_hash == before
+
+
+def test_the_digest_of_a_profile_that_does_not_exist_is_refused_by_that_name(tmp_path: Path) -> None:
+    said = Desk(tmp_path).refused("deliver", "typo")
+    assert "there is no profile 'typo' in " in said and "run " not in said.replace(str(tmp_path), "")
 
 
 def test_the_command_sends_a_delivery_of_unknown_outcome_again(

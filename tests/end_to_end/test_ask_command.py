@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.interfaces.cli import ask
+from paper_assets.interfaces.cli.app import app
 from paper_assets.stores.paper_merging import merge_papers
 from tests.answering_models import CHEATS, LOWERED, QUESTION, RAISED, RAISED_SENTENCE, answering_model, obeys
 from tests.desk import Desk
@@ -31,6 +33,18 @@ def test_a_kept_question_shows_later_what_is_new(desk: Desk) -> None:
     desk.run("answers", "remove", "1")
     assert [each["number"] for each in json.loads(desk.run("answers", "list", "--json"))] == [2]
     assert "`paper-assets answers list`" in desk.refused("answers", "show", "1")
+
+
+def test_full_texts_are_fetched_within_a_limit_and_those_left_are_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in desk.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(ask, "FETCHING_SECONDS", 0.0)
+    app(["ask", "--extractive", "--fetch", "1", QUESTION], standalone_mode=False)
+    said = capsys.readouterr()
+    assert f"note: {RAISED.paper_id} was not read: no time was left" in said.err
+    assert RAISED_SENTENCE in said.out
 
 
 def test_a_process_killed_between_its_calls_pays_only_for_the_rest(desk: Desk) -> None:

@@ -1,12 +1,15 @@
 """The documentation shows what the demo prints: papers in order, the parts of the first score, the digests."""
 
 import re
+import sys
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from paper_assets.defs.assets import ASSETS
+from paper_assets.interfaces.cli.graph import next_commands
+from paper_assets.interfaces.cli.terminal import program_as_called
 from tests.desk import Desk
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,6 +32,29 @@ def test_getting_started_shows_what_the_demo_prints(tmp_path: Path) -> None:
     pages = [tmp_path / "data" / "output" / "digests" / name for name in digests(printed)]
     for place, page in zip((0, 5), pages, strict=True):
         assert set(listed(printed)[place : place + 5]) <= set(listed(page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("called", "found_by_name", "shown"),
+    [
+        (".venv/bin/paper-assets", False, ".venv/bin/paper-assets"),  # as `make demo`
+        (".venv/bin/paper-assets", True, "paper-assets"),
+        ("-c", False, "paper-assets"),
+    ],
+)
+def test_the_demo_ends_with_commands_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, found_by_name: bool, shown: str
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "paper-assets"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [called, "demo"])
+    monkeypatch.setenv("PATH", f"{program.parent}" if found_by_name else f"{tmp_path}")
+    said = next_commands(program_as_called())
+    assert re.findall(r"^  (\S+) (\S+)", said, re.MULTILINE) == [(shown, "start"), (shown, "explain"), (shown, "up")]
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    assert (said in page) == (shown == ".venv/bin/paper-assets")
 
 
 def test_the_specification_lists_every_asset() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.page.in_process import page_client
 
 # Prints whether `status` rendered the pages in order to compare them.
 _MADE_PAGES = """
@@ -78,9 +79,46 @@ def test_without_a_run_status_checks_once_and_again_after_a_list_or_page_was_tou
 
 
 def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path: Path) -> None:
-    said = Desk(tmp_path).run("status")
-    assert "papers" in said
+    desk = Desk(tmp_path)
+    said = desk.run("status")
+    assert "none yet; after making a profile, `paper-assets start --days 7` fetches and ranks the last week" in said
     assert "none yet; `paper-assets profile new` makes one" in said
+    assert "–" not in said
+    desk.profile("graphs", GRAPHS)
+    assert "none yet; `paper-assets start --days 7`" in desk.run("status")
+
+
+def test_ratings_that_are_not_learned_yet_make_the_newest_list_out_of_date(tmp_path: Path) -> None:
+    desk = ranked_without_a_stamp(tmp_path)
+    assert json.loads(desk.run("status", "--json"))["current"]["graphs"] == "current"
+    with desk.warehouse.reading() as connection:
+        [(rated,)] = connection.execute("select paper_id from rankings order by rank limit 1").fetchall()
+    desk.run("rate", "graphs", rated, "worth")
+    late = json.loads(desk.run("status", "--json"))["current"]["graphs"]
+    assert late.startswith("out of date: preference_model") and "`paper-assets run`" in late
+    desk.run("run")
+    forget_stamps(desk.warehouse.path)
+    assert json.loads(desk.run("status", "--json"))["current"]["graphs"] == "current"
+
+
+def test_a_list_of_a_day_after_today_is_not_the_newest(tmp_path: Path) -> None:
+    """Older versions ranked days that had not come yet."""
+    desk = ranked_without_a_stamp(tmp_path)
+    with desk.warehouse.writing() as connection:
+        for table in ("ranking_sets", "rankings", "candidates"):
+            connection.execute(f"insert into {table} select * replace (date '2999-01-01' as day) from {table}")
+        [(listed,)] = connection.execute("select min(paper_id) from rankings where rank = 1").fetchall()
+    state = json.loads(desk.run("status", "--json"))
+    assert state["last_ranking"] == {"graphs": "2026-03-02"} and state["rankings"] == {"graphs": 2}
+    assert state["current"].keys() == {"graphs"}
+    assert "for graphs on 2026-03-02:" in desk.run("explain", "graphs", listed)
+    assert "for graphs on 2999-01-01:" in desk.run("explain", "graphs", listed, "--day", "2999-01-01")
+    [profile] = json.loads(desk.run("profile", "list", "--json"))
+    assert profile["newest_list"] == "2026-03-02"
+    with page_client(desk) as client:
+        assert "Monday, 2 March 2026" in client.get("/p/graphs").text
+        assert "newest list: Monday, 2 March 2026" in client.get("/health").text
+        assert "newest list: Monday, 2 March 2026" in client.get("/?all=1").text
 
 
 def test_a_kept_status_notices_each_file_of_the_newest_list_that_is_changed_or_removed(tmp_path: Path) -> None:

@@ -235,6 +235,16 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
         assert 'ne paper was not judged: no language model is set up. <a href="/settings#model">Set one up</a>' in today
 
 
+def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None:
+    desk = imported_desk(tmp_path / "desk", ["2026-03-02"])
+    desk.run("run", "--profile", "graphs")
+    with page_client(desk) as client:
+        health = client.get("/health").text
+    assert '<a href="/p/speech">speech</a></h3><p>It has no list yet.' in health
+    assert 'href="/p/speech/first"' in health and 'href="/p/graphs/first"' not in health
+    assert "newest list: Monday, 2 March 2026" in health
+
+
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])
 def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})

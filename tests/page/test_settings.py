@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from paper_assets.models.llm_config import llm_config
 from paper_assets.stores.kept_settings import LANGUAGE_MODEL, kept_environment, kept_variables
-from tests.desk import Desk
+from tests.desk import GRAPHS, Desk
 from tests.loopback_llm import KEY, Raw, fault, html, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.in_process import TOKEN, page_client
@@ -47,6 +47,12 @@ def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient)
     assert "at 07:15 (Asia/Seoul) on Monday and Friday" in saved.text
     assert "07:15 (Asia/Seoul) on Monday and Friday" in client.get("/health").text
     assert "07:15 (Asia/Seoul) on Monday and Friday" in desk.run("morning")
+
+
+def test_inside_a_profile_the_menu_leads_to_the_settings(desk: Desk, client: TestClient) -> None:
+    desk.profile("graphs", GRAPHS)
+    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/health").text
+    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/profile").text
 
 
 def test_wrong_hours_in_the_file_are_named_and_replaced(desk: Desk, client: TestClient) -> None:

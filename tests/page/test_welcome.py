@@ -105,6 +105,21 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     assert not (desk.folder / "profiles").exists()
 
 
+def test_what_was_not_understood_is_said_and_the_rest_is_used(desk: Desk, client: TestClient) -> None:
+    with_papers(desk)
+    form = {"token": TOKEN, "interests": "asdf qwer", "papers": "2501.12345 asdfgh", "name": "odd"}
+    ignored = "ot understood beside the ids of papers: “asdfgh”"
+    unknown = "o stored paper and no arXiv category is near “asdf qwer”; try other words"
+    preview = client.post("/welcome/preview", data=form).text
+    assert f"N{ignored}" in preview and f"N{unknown}" in preview
+    assert "No category fits clearly" in preview and 'name="category"' not in preview
+    made = client.post("/welcome", data=form).text
+    assert f"n{ignored}" in made and f"n{unknown}" in made
+    assert content(desk, "odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
+    added = client.post("/p/odd/add", data={"token": TOKEN, "papers": "2501.00002 zzzz"}).text
+    assert "1 paper added." in added and "not understood beside the ids of papers: “zzzz”" in added
+
+
 def test_a_category_that_was_unchecked_stays_unchecked(client: TestClient) -> None:
     form = {"token": TOKEN, "interests": "speech recognition", "offered": "eess.AS"}
     shown = client.post("/welcome/preview", data=form).text

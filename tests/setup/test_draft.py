@@ -20,10 +20,11 @@ from paper_assets.setup.draft import (
     check_name,
     draft_content,
     draft_record,
+    ignored_note,
     proposed_name,
     read_references,
 )
-from paper_assets.setup.matches import proposed_categories
+from paper_assets.setup.matches import proposed_categories, unknown_interests
 from paper_assets.sources.bulk_files import read_papers
 
 
@@ -48,6 +49,16 @@ def test_a_paper_is_recognised_in_every_form_that_people_paste(text: str, ids: l
     found = read_references(text)
     assert list(found.ids) == ids
     assert found.unreadable == ()
+    assert ignored_note(found.ignored) is None
+
+
+def test_words_beside_an_id_are_reported_and_the_id_is_kept() -> None:
+    found = read_references(
+        "2501.12345 asdf qwer\n1. 2501.00002\n2501.00003, 2501.1234567\nhttps://example.org/x 2501.00004"
+    )
+    assert found.ids == ("2501.12345", "2501.00002", "2501.00003", "2501.00004")
+    assert found.ignored == ("asdf qwer", "2501.1234567", "https://example.org/x")
+    assert ignored_note(found.ignored[:2]) == "not understood beside the ids of papers: “asdf qwer”, “2501.1234567”"
 
 
 def test_lines_that_name_no_paper_are_reported_and_the_others_kept() -> None:
@@ -149,6 +160,15 @@ def test_each_of_several_interests_proposes_its_category(tmp_path: Path) -> None
         empty_desk(tmp_path), ["gravitational waves", "speech synthesis", "robot grasping", "option pricing"]
     )
     assert {"gr-qc", "eess.AS", "cs.RO", "q-fin.CP"} <= {each.code for each in proposed}
+
+
+def test_interests_of_unknown_words_propose_no_category_and_are_named(tmp_path: Path) -> None:
+    desk = empty_desk(tmp_path)
+    for nonsense in ("asdf qwer", "jkl jkl", "sdkfjh skdjfh", "12345"):
+        assert proposed_categories(desk, [nonsense]) == (), nonsense
+    together = proposed_categories(desk, ["asdf qwer", "speech synthesis"])
+    assert together == proposed_categories(desk, ["speech synthesis"])
+    assert unknown_interests(desk, ["asdf qwer", "speech synthesis", "QCD", "RLHF"]) == ("asdf qwer",)
 
 
 @pytest.mark.shared_data

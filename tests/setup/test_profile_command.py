@@ -61,6 +61,15 @@ def test_what_cannot_be_done_is_said_in_one_line(desk: Desk, arguments: list[str
     assert not (desk.folder / "profiles" / "a").exists()
 
 
+def test_what_was_not_understood_is_said_and_the_rest_makes_a_profile(desk: Desk) -> None:
+    process = desk.start("profile", "new", "odd", "--interest", "asdf qwer", "--paper", "2501.12345 zzzz")
+    out, err = process.communicate()
+    assert process.returncode == 0 and "It follows" not in out
+    assert "note: not understood beside the ids of papers: “zzzz”" in err
+    assert "note: no stored paper and no arXiv category is near “asdf qwer”; try other words" in err
+    assert content(desk, "odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
+
+
 def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
     desk.profile("a", {"interests": {"primary": ["x"]}})
     before = content(desk, "a")

@@ -20,6 +20,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.learning.ratings import check_profile
 from paper_assets.pipeline.desk_answers import (
+    FETCHING_SECONDS,
     MOST_FETCHED,
     AnsweringContext,
     QuestionOptions,
@@ -47,7 +48,12 @@ def ask(
     profile: Annotated[str | None, typer.Option(help="Ask as this profile: its private full texts count too.")] = None,
     sides: Annotated[bool, typer.Option("--for-and-against", help="Answer for and against separately.")] = False,
     fetch: Annotated[
-        int, typer.Option(min=0, max=MOST_FETCHED, help="Full texts to fetch of the best papers that have none stored.")
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_FETCHED,
+            help="Full texts to fetch of the best papers that have none stored, in at most five minutes.",
+        ),
     ] = 0,
     calls: Annotated[int | None, typer.Option(min=1, help="Limit of calls to the language model.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Limit of tokens for the language model.")] = None,
@@ -142,7 +148,13 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
     if options.profile is not None:
         check_profile(warehouse, options.profile, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
-    context = AnsweringContext(settings=settings, environ=environment(), warehouse=warehouse, embedder=embedder)
+    context = AnsweringContext(
+        settings=settings,
+        environ=environment(),
+        warehouse=warehouse,
+        embedder=embedder,
+        fetching=FETCHING_SECONDS,
+    )
     with progress_bar("papers") as bar:
         prepared = prepare_question(context, question, options, progress=bar)
     if prepared.config and prepared.passages:

@@ -20,7 +20,7 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
     say,
 )
-from paper_assets.interfaces.ranking_answers import citations
+from paper_assets.interfaces.ranking_answers import citations, newest_day
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
@@ -30,7 +30,6 @@ from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.stores.digests import Delivery
-from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.cleaning import without_controls
 
 Collections = Annotated[
@@ -135,7 +134,8 @@ def deliver(
 ) -> None:
     """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
-    wanted = parse_day(day, "--day") if day else latest_ranking_day(workspace.warehouse, profile)
+    check_profile(workspace.warehouse, profile, workspace.settings.profiles_dir)
+    wanted = parse_day(day, "--day") if day else newest_day(workspace.warehouse, profile)
     if wanted is None:
         name = profile[:60]
         raise NotComputed(

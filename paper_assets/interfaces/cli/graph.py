@@ -27,6 +27,7 @@ from paper_assets.interfaces.cli.terminal import (
     open_warehouse,
     print_json,
     print_table,
+    program_as_called,
     progress_bar,
     read_settings,
     say,
@@ -67,12 +68,18 @@ def demo(as_json: AsJson = False) -> None:
     )  # the same question as `run`, so that its stamp serves both
     end(bring_up_to_date(None, day, day, show=show, key=stamp_key(None, day, day), others=False))
     if not as_json:
-        say(
-            "\nNext:\n"
-            "  paper-assets start                        read and rate, and make your own profile, in the browser\n"
-            "  paper-assets explain PROFILE PAPER_ID     why a paper has its rank\n"
-            "  paper-assets up                           the desk and the graph, every day"
-        )
+        say(next_commands(program_as_called()))
+
+
+def next_commands(program: str) -> str:
+    """Return what to do after the demo, in commands that can be copied."""
+    commands = {
+        "start": "read and rate, and make your own profile, in the browser",
+        "explain PROFILE PAPER_ID": "why a paper has its rank",
+        "up": "the desk and the graph, every day",
+    }
+    width = max(map(len, commands)) + 4
+    return "\n".join(["\nNext:", *(f"  {program} {each:{width}} {what}" for each, what in commands.items())])
 
 
 def _example_profile() -> None:

@@ -21,6 +21,7 @@ from paper_assets.interfaces.cli.terminal import (
     open_warehouse,
     print_json,
     print_table,
+    program_as_called,
     read_settings,
     say,
     warn,
@@ -36,6 +37,7 @@ from paper_assets.setup.draft import (
     ProfileDraft,
     check_name,
     draft_record,
+    ignored_note,
     proposed_name,
     read_references,
     split_lines,
@@ -117,7 +119,8 @@ def new(
         )
     if draft.categories:
         say(f"It follows {', '.join(map(category_name, draft.categories))}.")
-    say("Next: `paper-assets start --days 7` fetches and ranks papers; `paper-assets start` opens the desk.")
+    start = f"{program_as_called()} start"
+    say(f"Next: `{start} --days 7` fetches and ranks papers; `{start}` opens the desk.")
 
 
 @profile.command(name="list")
@@ -269,6 +272,8 @@ def _draft(
             f"--paper {references.unreadable[0]!r} is neither an arXiv id, a DOI nor a link with one; "
             "for example --paper 1706.03762"
         )
+    if note := ignored_note(references.ignored):
+        warn(f"note: {note}")
     return ProfileDraft(
         name=name,
         interests=split_lines(interest or ()),
@@ -294,8 +299,10 @@ def _workspace() -> "Workspace":
 
 
 def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
-    from paper_assets.setup.matches import proposed_categories
+    from paper_assets.setup.matches import proposed_categories, unknown_interests, unknown_note
 
+    if note := unknown_note(unknown_interests(_workspace(), draft.interests)):
+        warn(f"note: {note}")
     works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
     categories = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
     return [category.code for category in categories]
@@ -309,6 +316,8 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
     while True:
         text = "\n".join(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
         references = read_references(text)
+        if note := ignored_note(references.ignored):
+            warn(f"note: {note}\n")
         if not references.unreadable:
             break
         warn(f"This names no paper: {references.unreadable[0]}. Try an id such as 1706.03762, or leave it out.\n")
@@ -377,7 +386,7 @@ def _summary(place: services.Place, name: str) -> dict[str, Any]:
         "name": name,
         "interests": interests,
         "error": error,
-        "newest_list": latest_ranking_day(place.warehouse, name) if stored else None,
+        "newest_list": latest_ranking_day(place.warehouse, name, until=_now().date()) if stored else None,
         "ratings": len(last_ratings(place.warehouse, name)) if stored else 0,
         "folder": folder,
     }

@@ -5,6 +5,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -21,6 +22,10 @@ people = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+DeskPort = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+OpensBrowser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="At a terminal, open the address in your browser.")
+]
 PersonName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 
 
@@ -29,11 +34,17 @@ def mcp() -> None:
     mcp_server.serve(read_settings(), environment())
 
 
-def desk(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8787,
-) -> None:
+def desk(port: DeskPort = 8787, browser: OpensBrowser = True) -> None:
     """Open the desk in a browser: today's papers, evidence, rewrites, profiles. Only this machine can reach it."""
-    serve_desk(port, say)
+    serve_desk(port, partial(_announce, browser=browser))
+
+
+def _announce(text: str, *, browser: bool) -> None:
+    """Print the line with the desk's URL; at a terminal, open the URL in the browser too unless that is not wanted."""
+    say(text)
+    address = re.search(r"http://\S+", text)
+    if address and browser and sys.stdout.isatty():
+        threading.Timer(0.5, webbrowser.open, [address[0]]).start()
 
 
 def serve_desk(port: int, announce: Callable[[str], None]) -> None:
@@ -94,8 +105,8 @@ def start(
         int | None, typer.Option(min=1, max=60, help="Fetch the papers of the last days, rank them and show the list.")
     ] = None,
     profile: Annotated[str | None, typer.Option(help="With --days: rank only this profile; default: all.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 8787,
-    browser: Annotated[bool, typer.Option(help="Open the address in your browser.")] = True,
+    port: DeskPort = 8787,
+    browser: OpensBrowser = True,
 ) -> None:
     """Open the desk in a browser; with --days, fetch and rank the papers of the last days.
 
@@ -106,10 +117,4 @@ def start(
 
         return fetch_and_rank(days, profile)
 
-    def announce(text: str) -> None:
-        say(text)
-        address = re.search(r"http://\S+", text)
-        if address and browser and sys.stdout.isatty():
-            threading.Timer(0.5, webbrowser.open, [address[0]]).start()
-
-    serve_desk(port, announce)
+    serve_desk(port, partial(_announce, browser=browser))

@@ -54,14 +54,12 @@ def status(as_json: AsJson = False) -> None:
         f"{settings.home}",
         ["what", "value"],
         [
-            ("papers", held["papers"]),
-            ("without a date", held["undated"]),
-            ("days", f"{held['days']}, {held['first_day'] or '–'} to {held['last_day'] or '–'}"),
+            *_stored_papers(held),
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
             *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
             *(
-                (f"rankings of {name}", f"{count}, newest {held['last_ranking'][name]}")
+                (f"rankings of {name}", f"{count}, newest {held['last_ranking'].get(name, 'of a day after today')}")
                 for name, count in held["rankings"].items()
             ),
             *((f"newest list of {name}", state) for name, state in held["current"].items()),
@@ -70,6 +68,15 @@ def status(as_json: AsJson = False) -> None:
             *([] if held["profiles"] else [("profiles", "none yet; `paper-assets profile new` makes one")]),
         ],
     )
+
+
+def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows about papers and their days, or how to get the first papers."""
+    if not held["papers"]:
+        before = "" if held["profiles"] else "after making a profile, "
+        return [("papers", f"none yet; {before}`paper-assets start --days 7` fetches and ranks the last week")]
+    days = f"{held['days']}, {held['first_day']} to {held['last_day']}" if held["days"] else "none; no paper has a date"
+    return [("papers", f"{held['papers']}"), ("without a date", f"{held['undated']}"), ("days", days)]
 
 
 def _stamped_days(settings: Settings) -> dict[str, str]:
@@ -83,7 +90,7 @@ def _collected(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[MissingDays]]:
     """Return the status as JSON values, and the spans of missing days."""
-    held = asdict(summary(warehouse))
+    held = asdict(summary(warehouse, until=datetime.now(UTC).date()))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
@@ -141,7 +148,7 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
     with importing():
-        from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
+        from paper_assets.pipeline.staleness import late_with_learning  # with the modules below, a tenth of a second
         from paper_assets.pipeline.step import Partition
         from paper_assets.pipeline.workspace import open_workspace
 
@@ -150,7 +157,7 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
 
     def lines(names: Mapping[str, date]) -> dict[str, str]:
-        late = late_assets(workspace, [Partition(day, name) for name, day in names.items()])
+        late = late_with_learning(workspace, [Partition(day, name) for name, day in names.items()])
         return {
             partition.of_profile: f"out of date: {', '.join(steps)}; run `paper-assets run`"
             for partition, steps in late.items()

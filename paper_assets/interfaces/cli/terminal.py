@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from paper_assets.models.embedder import Embedder
     from paper_assets.stores.warehouse import Warehouse
 
+PROGRAM = "paper-assets"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
 PaperId = Annotated[str, typer.Argument(metavar="PAPER_ID", help="Id of the paper, such as 2501.12345.")]
@@ -51,6 +54,22 @@ def environment() -> KeptEnvironment:
 def dagster_home() -> Path:
     """Find the folder of Dagster's instance for this process."""
     return Path(os.environ.get("DAGSTER_HOME") or default_folder(os.environ, Path.cwd()) / "dagster_home")
+
+
+def program_as_called() -> str:
+    """Return how this program was called, for commands to copy: `.venv/bin/paper-assets` in a checkout.
+
+    It is the plain name where the shell finds that program by its name, or where the call was not by a file.
+    """
+    called = Path(sys.argv[0])
+    if called.name != PROGRAM or not called.is_file():
+        return PROGRAM
+    by_name = which(PROGRAM)
+    if by_name and Path(by_name).samefile(called):
+        return PROGRAM
+    with suppress(ValueError):
+        called = called.absolute().relative_to(Path.cwd())
+    return shlex.quote(f"{called}")
 
 
 def open_warehouse() -> "Warehouse":

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -54,7 +55,7 @@ class ProductTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse, folders = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
-            ranked = summary(warehouse).last_ranking
+            ranked = summary(warehouse, until=datetime.now(UTC).date()).last_ranking
             waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
             profiles = []
             for name in sorted(folders.readable.keys() | folders.faults.keys() | ranked.keys()):

@@ -35,7 +35,7 @@ from paper_assets.interfaces.page import (
     welcome,
 )
 from paper_assets.interfaces.page import profile as profile_view
-from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, newest_day, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
 from paper_assets.interfaces.server_guard import THIS_MACHINE
@@ -43,7 +43,6 @@ from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.stores.locks import make_private_folder
 from paper_assets.stores.papers import latest_day
-from paper_assets.stores.rankings import latest_ranking_day
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -193,7 +192,7 @@ def _has_no_list(request: Request, fault: Exception) -> bool:
     name = str(request.path_params.get("profile", ""))
     if not isinstance(fault, NotComputed) or person_of(request) or not PROFILE_NAME.fullmatch(name):
         return False
-    return latest_ranking_day(desk_of(request).warehouse, name) is None
+    return newest_day(desk_of(request).warehouse, name) is None
 
 
 def _view_of(request: Request) -> str:

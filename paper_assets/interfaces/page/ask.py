@@ -28,6 +28,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
 from paper_assets.pipeline.desk_answers import (
+    FETCHING_SECONDS,
     MOST_FETCHED,
     AnsweringContext,
     PreparedQuestion,
@@ -177,7 +178,11 @@ def _write(desk: Desk, profile: str, typed: TypedQuestion, job: Job[Answer]) -> 
 
 def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
     return AnsweringContext(
-        settings=desk.settings, environ=desk.environ, warehouse=warehouse, embedder=desk.workspace.embedder()
+        settings=desk.settings,
+        environ=desk.environ,
+        warehouse=warehouse,
+        embedder=desk.workspace.embedder(),
+        fetching=FETCHING_SECONDS,
     )
 
 

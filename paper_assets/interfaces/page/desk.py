@@ -294,12 +294,17 @@ def folder_of(desk: Desk, profile: str) -> Path | None:
     return folder if (folder / "profile.json").is_file() else None
 
 
+def newest_day(warehouse: Warehouse, profile: str) -> date | None:
+    """Return the day of the profile's newest list up to today, ignoring those of later days from older versions."""
+    return latest_ranking_day(warehouse, profile, until=now().date())
+
+
 def day_of(request: Request, profile: str) -> date:
     """Return the day in the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
     given = request.path_params.get("day")
     if given is not None:
         return parse_day(str(given), "the day in the address")
-    newest = latest_ranking_day(desk_of(request).warehouse, profile)
+    newest = newest_day(desk_of(request).warehouse, profile)
     if newest is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}`")
     return newest

@@ -18,6 +18,7 @@ from paper_assets.interfaces.page.desk import (
     desk_of,
     folder_of,
     isolate,
+    newest_day,
     page,
     profile_of,
     redirect_with_note,
@@ -33,7 +34,6 @@ from paper_assets.profile import Profile, read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.profiles import file_version, write_json
-from paper_assets.stores.rankings import latest_ranking_day
 
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
@@ -79,7 +79,7 @@ def show_evidence(request: Request) -> Response:
             for number, answer in enumerate(stored, 1)
         ],
         asks=len(owner.questions),
-        again=rank_again_state(request, profile, day) if day == latest_ranking_day(desk.warehouse, profile) else None,
+        again=rank_again_state(request, profile, day) if day == newest_day(desk.warehouse, profile) else None,
         typed=typed,
         known=typed["question"] in {_text(question) for question in owner.questions},
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],

@@ -15,16 +15,15 @@ from starlette.responses import RedirectResponse, Response
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces import background
-from paper_assets.interfaces.page.desk import desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import desk_of, newest_day, now, page, person_of, profile_of, redirect_with_note
 from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.interfaces.values import parse_day
-from paper_assets.pipeline.health import late_with_learning
 from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.pipeline.staleness import late_with_learning
 from paper_assets.pipeline.step import Partition
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.rankings import latest_ranking_day
 
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
@@ -39,7 +38,7 @@ def show_first(request: Request) -> Response:
     job = background.last_job(desk.settings.home)
     watching = request.query_params.get("watch")
     ready = job and (job.state == "done" or (job.running and job.listed))
-    if watching and job and ready and latest_ranking_day(desk.warehouse, profile):
+    if watching and job and ready and newest_day(desk.warehouse, profile):
         rest = " Search finds older papers by their words only until they are embedded too." if job.running else ""
         return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest}")
     running = job is not None and job.needed
@@ -57,7 +56,7 @@ def show_first(request: Request) -> Response:
         stored=stored,
         interval=desk.settings.request_interval,
         newest=now().date() - timedelta(days=2),
-        ranked=latest_ranking_day(desk.warehouse, profile) is not None,
+        ranked=newest_day(desk.warehouse, profile) is not None,
     )
 
 
@@ -114,7 +113,7 @@ def do_work(request: Request) -> Response:
         arguments += ["--accept-fewer"] if form.get("accept_fewer") else []
         title = f"Fetching {first} to {last}"
     elif action == "update":
-        newest = latest_day(desk.warehouse, until=now().date())
+        newest = latest_day(desk.warehouse)
         days = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
         arguments, title = ["start", "--days", str(days)], f"Fetching {days} days"
     elif action == "rank":

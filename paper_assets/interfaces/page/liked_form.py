@@ -21,7 +21,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import Selection, zotero_file, zotero_web
 from paper_assets.paper import Paper
-from paper_assets.setup.draft import LikedWork, read_references
+from paper_assets.setup.draft import LikedWork, ignored_note, read_references
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Question, seconds_from_now
 
@@ -104,6 +104,12 @@ def liked_ids(text: str) -> tuple[LikedWork, ...]:
                 f"{references.unreadable[0]!r} names no paper; give an arXiv id such as 1706.03762, a DOI or a link"
             )
     return tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
+
+
+def ignored_words(text: str) -> str | None:
+    """Say which words beside the ids of a pasted text were not understood, or None. Raises FieldFault."""
+    with about_field("papers"):
+        return ignored_note(read_references(text).ignored)
 
 
 def library_of(request: Request) -> list[Entry]:

@@ -22,6 +22,7 @@ from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
     isolate,
+    newest_day,
     now,
     page,
     person_of,
@@ -49,7 +50,7 @@ from paper_assets.ranking.explain import below_threshold, order_name, order_part
 from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
+from paper_assets.stores.rankings import DayOfPaper, paper_history, ranking_header
 from paper_assets.stores.rewrites import rewrites_by_command, rewrites_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
@@ -162,7 +163,7 @@ def show_paper(request: Request) -> Response:
     with desk.read_together() as warehouse:
         ratings = rated_by(desk, profile)
         history = paper_history(warehouse, profile, paper.paper_id, since=paper.day) if profile else []
-        day = latest_ranking_day(warehouse, profile) if profile else None
+        day = newest_day(warehouse, profile) if profile else None
         rows = similar if isinstance(similar, Unshown) else _rows_of_similar(desk, similar)
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None

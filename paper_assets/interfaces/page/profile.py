@@ -25,6 +25,7 @@ from paper_assets.interfaces.page.desk import (
     desk_of,
     folder_of,
     isolate,
+    newest_day,
     page,
     profile_of,
     readable_title,
@@ -41,7 +42,7 @@ from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import order_value
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
-from paper_assets.stores.rankings import latest_ranking_day, ranking
+from paper_assets.stores.rankings import ranking
 from paper_assets.text.cleaning import one_line
 from paper_assets.weights import DIMENSIONS
 
@@ -367,7 +368,7 @@ def save_profile(request: Request) -> Response:
 
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     desk, profile = desk_of(request), profile_of(request)
-    day = latest_ranking_day(desk.warehouse, profile)
+    day = newest_day(desk.warehouse, profile)
     rated = ratings_of(desk.warehouse, profile)
     header = ranking(desk.warehouse, day, profile).header if day else {}
     return page(
@@ -399,7 +400,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     folder = desk.settings.profiles_dir / profile
     stored = load_valid_profile(folder) if folder_of(desk, profile) else usable_profile(desk.workspace, profile)
     edited = replace(stored, content=profile_content(record, source=str(folder / "profile.json")))
-    day = latest_ranking_day(desk.warehouse, profile)
+    day = newest_day(desk.warehouse, profile)
     if day is None:
         raise NotComputed("there is no list to compare with yet")
     previewed = previews.preview(desk.workspace, edited, day)

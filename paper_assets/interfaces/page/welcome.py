@@ -32,6 +32,7 @@ from paper_assets.interfaces.page.liked_form import (
     OwnPapers,
     about_field,
     find_own_papers,
+    ignored_words,
     library_of,
     liked_ids,
     local_zotero,
@@ -47,7 +48,7 @@ from paper_assets.setup.draft import (
     proposed_name,
     split_lines,
 )
-from paper_assets.setup.matches import Matches, matches, proposed_categories
+from paper_assets.setup.matches import Matches, matches, proposed_categories, unknown_interests, unknown_note
 from paper_assets.text.numbers import count_of
 
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
@@ -74,7 +75,7 @@ def preview_welcome(request: Request) -> Response:
         return _page(request, values, own=own, preview={"fault": str(fault)})
     if not (draft.interests or draft.secondary or draft.papers):
         return _page(request, values, own=own, preview={})
-    previewed = isolate("The preview", lambda: _previewed(request, draft, own))
+    previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
     shown = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
     return _page(request, values, own=own, preview=shown)
 
@@ -121,7 +122,8 @@ def make_profile(request: Request) -> Response:
     notes = [f"Profile {name} is made."]
     if created.imported:
         notes.append(f"{len(created.imported.new)} works of your library are liked.")
-    notes += [f"Note: {note}." for note in created.notes[:3]]
+    said = (ignored_words(values["papers"]), unknown_note(unknown_interests(desk.workspace, draft.interests)))
+    notes += [f"Note: {note}." for note in (*filter(None, said), *created.notes[:3])]
     return redirect_with_note(request, f"/p/{name}/first", " ".join(notes))
 
 
@@ -163,7 +165,7 @@ def add_papers(request: Request) -> Response:
     if added.imported:
         read, new = added.imported.read, len(added.imported.new)
         notes.append(f"{count_of(read, 'work')} of the library read, {new} newly liked.")
-    notes += [f"Note: {note}." for note in added.notes[:3]]
+    notes += [f"Note: {note}." for note in (*filter(None, [ignored_words(values["papers"])]), *added.notes[:3])]
     return redirect_with_note(request, f"/p/{profile}/profile", " ".join(filter(None, notes)))
 
 
@@ -244,15 +246,18 @@ def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDr
     )
 
 
-def _previewed(request: Request, draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
+def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
     desk, form = desk_of(request), request.state.form
     fitting = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
     known = all_categories()
     of_own = [known[code] for code in own.categories if code in known]
     proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
+    unknown = unknown_interests(desk.workspace, (*draft.interests, *draft.secondary))
+    said = filter(None, (ignored_words(values["papers"]), unknown_note(unknown)))
     return {
         "fault": None,
+        "warnings": [f"{note[:1].upper()}{note[1:]}" for note in said],
         "categories": [(category, category.code in checked or category.code not in offered) for category in proposed],
         **_shown(matches(desk.workspace, replace(draft, categories=()))),
     }

@@ -1,0 +1,28 @@
+"""Test that `start` and `desk` open the browser at a terminal, and not with --no-browser or into a pipe."""
+
+import sys
+import time
+
+import pytest
+
+from paper_assets.interfaces.cli import servers
+from paper_assets.interfaces.cli.app import app
+
+ADDRESS = "http://127.0.0.1:8787/"
+
+
+@pytest.mark.parametrize("command", ["start", "desk", "review"])
+@pytest.mark.parametrize(
+    ("options", "terminal", "opened"),
+    [([], True, [ADDRESS]), (["--no-browser"], True, []), ([], False, [])],
+)
+def test_the_browser_opens_at_a_terminal_unless_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, command: str, options: list[str], terminal: bool, opened: list[str]
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(servers, "serve_desk", lambda port, announce: announce(f"The desk is at {ADDRESS}"))
+    monkeypatch.setattr(servers.webbrowser, "open", seen.append)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    app([command, *options], standalone_mode=False)
+    time.sleep(0.8)  # it opens half a second after the address is printed
+    assert seen == opened
