@@ -186,7 +186,7 @@ def scored_papers(
     The order of `rows` breaks ties; a row that is None is a paper that is not a candidate. `interests` are the columns
     of `serves`, by default those of the header.
     """
-    columns = {interest: row_of for row_of, interest in enumerate(interests or interests_served(header))}
+    columns = {interest: column for column, interest in enumerate(interests or interests_served(header))}
     row_of = {row["paper_id"]: number for number, row in enumerate(rows) if row}
     serves = np.zeros((len(rows), len(columns)))
     for number, row in enumerate(rows):
@@ -281,40 +281,54 @@ def tenth(probability: Floats | float) -> Floats:
 def arrange(papers: ScoredPapers) -> ReadingList:
     """Order the candidates of a stored ranking and fill its list by its rules, as `final_list` did."""
     rows, rules = np.flatnonzero(papers.member), papers.rules
-    probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
+    probability = papers.probability[rows]
     line = rules.line_rule.line(probability) if rules.line_rule else rules.line
     above = np.ones(len(rows), dtype=bool) if line is None else probability >= line
     pick = papers.pick[rows] & above & (rules.places > 1)
     places = rules.places - int(pick.any())
-    if line is None:
-        order = np.lexsort((tie, -final))
-    else:
-        first = np.zeros(len(rows), dtype=bool)
-        if rules.shortlist:
-            first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
-        if rules.nudge is None:
-            group = np.where(above, tenth(probability), probability)
-        else:
-            group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
-        order = np.lexsort((tie, -final, -group, ~(first & above), ~above))
+    order = _order(papers, rows, above, has_line=line is not None, places=places)
     rows, above, pick = rows[order], above[order], pick[order]
-    unpicked, places = np.flatnonzero(~pick), min(places, int((above & ~pick).sum()))
-    serves = np.where(above[:, None], papers.serves[rows], 0.0)
-    chosen, _ = with_every_lane(unpicked, serves, places=places, most=rules.for_lanes)
-    inside = np.zeros(len(rows), dtype=bool)
-    inside[chosen[:places]] = True
-    lanes = papers.lanes[rows] & above & ~pick
-    missing_lanes = np.flatnonzero(lanes & ~inside)[: rules.for_lanes]
-    free_places = places - int(inside.sum())
-    leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(missing_lanes) - free_places, 0)]
-    inside[leaving] = False
-    inside[missing_lanes[: free_places + len(leaving)]] = True
+    inside = _inside(papers, rows, above, pick, places=min(places, int((above & ~pick).sum())))
     final_order = np.concatenate([rows[inside], rows[pick], rows[~inside & ~pick]])
     place = np.full(len(papers.member), len(papers.member) + 1)
     place[final_order] = np.arange(1, len(final_order) + 1)
     listed = np.zeros(len(papers.member), dtype=bool)
     listed[rows[inside | pick]] = True
     return ReadingList(place=place, listed=listed)
+
+
+def _order(papers: ScoredPapers, rows: Ints, above: Bools, *, has_line: bool, places: int) -> Ints:
+    """Return the positions in `rows` (c,) from the best to the last; `above` (c,): which are above the threshold."""
+    rules = papers.rules
+    probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
+    if not has_line:
+        return np.lexsort((tie, -final))
+    first = np.zeros(len(rows), dtype=bool)
+    if rules.shortlist:
+        first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
+    if rules.nudge is None:
+        group = np.where(above, tenth(probability), probability)
+    else:
+        group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
+    return np.lexsort((tie, -final, -group, ~(first & above), ~above))
+
+
+def _inside(papers: ScoredPapers, rows: Ints, above: Bools, pick: Bools, *, places: int) -> Bools:
+    """Return which of the ordered `rows` (c,) get one of the places, for their match or for an interest.
+
+    `above` and `pick` (c,) are aligned with `rows`; the pick itself is not inside.
+    """
+    serves = np.where(above[:, None], papers.serves[rows], 0.0)
+    chosen, _ = with_every_lane(np.flatnonzero(~pick), serves, places=places, most=papers.rules.for_lanes)
+    inside = np.zeros(len(rows), dtype=bool)
+    inside[chosen[:places]] = True
+    lanes = papers.lanes[rows] & above & ~pick
+    missing = np.flatnonzero(lanes & ~inside)[: papers.rules.for_lanes]
+    free = places - int(inside.sum())
+    leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(missing) - free, 0)]
+    inside[leaving] = False
+    inside[missing[: free + len(leaving)]] = True
+    return inside
 
 
 Rows = NDArray[np.int64]
