@@ -1,9 +1,11 @@
-"""Make the lists to judge: the final list as the graph makes it, its relevance alone, and the baselines.
+"""Make the lists that the evaluation judges: final lists, the order by relevance alone, and baselines.
 
-`judged_day` filters a profile's papers and `final_list` ranks what is left, by the functions that the graph and the
-gatekeeper call, so that what is judged here is what a reader gets. A list is named by its interest mode (`hybrid`), by
-the mode and `:relevance` for the same rows in the order of their stored relevance, or by a baseline. Adding a baseline:
-a function in `list_baselines`, and a line in its `LIST_BASELINES`.
+`judged_day` filters the papers of a profile's day and `final_list` ranks the candidates. Both call the functions that
+the assets and `rank_and_filter_papers` call, so that the judged list is the list that a reader gets. The name of a list
+is its interest mode (`hybrid`), the mode and `:relevance` for the same rows in the order of stored relevance, or the
+name of a baseline.
+
+To add a baseline: add a function to `list_baselines.py` and a line to its `LIST_BASELINES`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +43,10 @@ OWN = "own"  # the purpose that the profile itself names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedDay:
-    """One judged profile's day: the candidates (papers that passed the filters) and their unit vectors (n, d) by
-    `model`, if it is known.
+    """The candidates of a judged profile on one day.
+
+    `candidates` are the n papers that passed the filters, `vectors` (n, d) their unit vectors by `model` (None: the
+    model is not known).
     """
 
     judged: JudgedProfile
@@ -51,33 +55,39 @@ class JudgedDay:
     candidates: pa.Table
     vectors: NDArray[np.float32]
     model: str | None
-    known: Mapping[str, tuple[str, str]]  # title and abstract of papers that the profile likes by their id
+    known: Mapping[str, tuple[str, str]]  # title and abstract of liked papers, by id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedList:
-    """A list in its order: paper ids, which of them the reader is shown, and the grades (UNJUDGED where none).
+    """A list of n papers, best first.
 
-    `relevance` (n,) is the stored relevance of each row, NaN for a baseline. `traits` describe what is shown (TRAITS).
+    Attributes:
+        paper_ids: the papers.
+        shown: (n,) which of them the reader sees.
+        grades: (n,) their grades, UNJUDGED for papers without one.
+        relevance: (n,) stored relevance; NaN for a baseline.
+        above: (n,) which are above the threshold; None: the list has no threshold.
+        traits: TRAITS of the shown papers.
     """
 
     paper_ids: tuple[str, ...]
     shown: Bools
     grades: NDArray[np.int64]
     relevance: Floats
-    above: Bools | None = None  # above the threshold; None: it has none
+    above: Bools | None = None
     traits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def calibrated(self) -> bool:
-        """Whether relevance is meant as a probability."""
+        """Whether relevance is a probability."""
         return self.above is not None
 
 
 def newest_judged_day(warehouse: Warehouse, lists: JudgedLists) -> tuple[date, int]:
-    """Return the newest day of first submission among the judged papers, and how many of these are not known.
+    """Return the newest day of first submission of the judged papers, and the number of them not in the warehouse.
 
-    Raises InvalidInput if none of them is.
+    Raises InvalidInput if none of them is in the warehouse with a date.
     """
     known = papers_from_table(papers_by_id(warehouse, lists.paper_ids))
     days = [paper.day for paper in known if paper.day]
@@ -100,7 +110,10 @@ def judged_day(
     model: str | None = None,
     top_k: int | None = None,
 ) -> JudgedDay:
-    """Return the profile's window ending on `as_of`, filtered as the graph does it, with nothing shown before."""
+    """Return the candidates of the window that ends on `as_of`, filtered as the assets do, as if nothing was shown yet.
+
+    `purpose` is OWN or a purpose that replaces the profile's; `top_k` likewise (None: the profile's).
+    """
     profile = judged.profile
     content = profile.content
     options = ranking_options(profile, {"purpose": None if purpose == OWN else purpose, "top_k": top_k})
@@ -131,9 +144,9 @@ def judged_day(
 def final_list(
     day: JudgedDay, *, mode: str, embed: Embed, scoring: ScoringConfig, calibration: Calibration | None = None
 ) -> Ranking:
-    """Return the day's ranking in an interest mode, as the graph makes it without a language model.
+    """Return the day's ranking in an interest mode, as the assets compute it without a language model.
 
-    `calibration` takes the place of the package's coefficients, for judging coefficients that have not seen the day.
+    `calibration` replaces that of the package, to judge coefficients that were fitted without this profile.
     """
     profile = day.judged.profile
     options = day.options.model_copy(update={"interest_mode": mode})
@@ -154,7 +167,7 @@ def final_list(
 
 
 def list_names(lists: JudgedLists) -> list[str]:
-    """Return every list that can be judged, the default's final list first; `library` if a profile likes papers."""
+    """Return the names of all lists, that of the default mode first; `library` only if a profile likes papers."""
     default = RankingOptions().interest_mode
     modes = [default, *(mode for mode in MODES if mode != default)]
     if not any(judged.profile.content.interests.papers for judged in lists.profiles):
@@ -170,20 +183,21 @@ def judged_lists_of(
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> dict[str, JudgedList]:
-    """Return the named lists of one day. A baseline shows its first K; so does relevance alone, which has no
-    threshold.
+    """Return the named lists of one day, by name.
+
+    Baselines and the order by relevance alone show their first `top_k` papers, whatever the threshold.
     """
     rankings: dict[str, Ranking] = {}
-    made = {}
+    lists = {}
     for name in names:
         if name in LIST_BASELINES:
-            made[name] = _baseline(day, LIST_BASELINES[name](day, embed) if day.candidates.num_rows else np.zeros(0))
+            lists[name] = _baseline(day, LIST_BASELINES[name](day, embed) if day.candidates.num_rows else np.zeros(0))
             continue
         mode = name.removesuffix(RELEVANCE)
         if mode not in rankings:
             rankings[mode] = final_list(day, mode=mode, embed=embed, scoring=scoring, calibration=calibration)
-        made[name] = _of_ranking(day, rankings[mode], by_relevance=name != mode)
-    return made
+        lists[name] = _of_ranking(day, rankings[mode], by_relevance=name != mode)
+    return lists
 
 
 def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> JudgedList:
@@ -207,8 +221,10 @@ def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> Judg
 
 
 def traits_of(day: JudgedDay, shown: Sequence[str]) -> dict[str, float]:
-    """Describe the papers shown: the share with code, that of surveys, their mean age in days and how unlike each other
-    they are (1 - mean cosine of two of them). NaN where too few are shown.
+    """Return TRAITS of the shown papers; NaN if too few are shown.
+
+    These are the share with code, the share of surveys, the mean age in days, and the spread: 1 minus the mean cosine
+    of two of the papers.
     """
     rows = pc.index_in(pa.array(shown, pa.string()), value_set=day.candidates.column("paper_id").combine_chunks())
     papers, vectors = day.candidates.take(rows), day.vectors[rows.to_numpy(zero_copy_only=False).astype(np.int64)]

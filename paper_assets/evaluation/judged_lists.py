@@ -1,11 +1,11 @@
-"""Judged lists: profiles with the grades that a reader gave to a pool of papers, and what consecutive lists showed.
+"""Read judged lists (profiles with the grades of a pool of papers), and count what consecutive lists showed (SPEC G17).
 
-A folder holds `profiles.json` (name → what `profile.json` holds) and `grades.json` (name → paper id → grade). A grade
-is 3 (squarely on an interest), 2 (clearly relevant), 1 (marginal) or 0 (off topic). What is not in the pool is
-unjudged, which is not a 0. The papers themselves are in a bulk file or in the warehouse.
+A folder contains `profiles.json` (the content of `profile.json` by profile name) and `grades.json` (grades by paper id,
+by profile name). A grade is 3 (exactly on an interest), 2 (clearly relevant), 1 (marginal) or 0 (off topic). A paper
+that is not in the pool is unjudged, which is different from grade 0. The papers are in a bulk file or in the warehouse.
 
-A replay judges days as a subscriber sees them: what consecutive lists without repeats showed, and what they never did
-(SPEC G17).
+A replay makes the lists of consecutive days as a subscriber gets them, without repeats. `replay_figures` counts which
+papers they showed, and which relevant papers they did not.
 """
 
 from collections import Counter
@@ -31,8 +31,8 @@ from paper_assets.stores.warehouse import Warehouse
 GRADES = (0, 1, 2, 3)
 ON_TOPIC = 2  # from this grade on a paper counts as relevant
 UNJUDGED = -1
-_LONG = 5  # words of an interest
-_SEVERAL, _MANY = 4, 8  # interests
+_LONG = 5  # words from which an interest is long
+_SEVERAL, _MANY = 4, 8  # numbers of interests from which a profile has several or many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,11 @@ class JudgedProfile:
 
     profile: Profile
     grades: Mapping[str, int]
-    as_of: date | None = None  # the day of its list; None: the one that the whole set is judged on
+    as_of: date | None = None  # the day of its list; None: the day of the whole set
 
     @property
     def kind(self) -> str:
-        """What kind of reader it is, by what the profile consists of."""
+        """The kind of reader, derived from the content of the profile."""
         content = self.profile.content
         interests = content.interests
         words = [*interests.primary, *interests.secondary, *interests.exploratory]
@@ -67,7 +67,7 @@ class JudgedProfile:
         return self.profile.name
 
     def grades_of(self, paper_ids: list[str]) -> NDArray[np.int64]:
-        """Return (n,) grades of the papers, UNJUDGED where the pool does not hold one."""
+        """Return (n,) the grades of the papers, UNJUDGED for those not in the pool."""
         return np.array([self.grades.get(paper_id, UNJUDGED) for paper_id in paper_ids], dtype=np.int64)
 
 
@@ -80,7 +80,7 @@ class JudgedLists:
 
     @property
     def paper_ids(self) -> list[str]:
-        """Every judged paper, once."""
+        """The ids of all judged papers, sorted."""
         return sorted({paper_id for judged in self.profiles for paper_id in judged.grades})
 
 
@@ -140,7 +140,7 @@ def _grades(name: str, record: object, file: Path) -> dict[str, int]:
 
 @contextmanager
 def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[Warehouse]:
-    """Make a warehouse that holds these papers, alone in its folder, and is removed afterwards."""
+    """Create a warehouse with these papers in a temporary folder; it is removed afterwards."""
     with TemporaryDirectory(prefix="paper_assets-") as folder:
         warehouse = Warehouse(Path(folder) / "warehouse.duckdb", deadline=deadline)
         merge_papers(warehouse, papers)
@@ -149,7 +149,7 @@ def scratch_warehouse(papers: Iterable[Paper], *, deadline: float) -> Iterator[W
 
 @contextmanager
 def papers_or_home(papers: Path | None, home: Warehouse, *, deadline: float) -> Iterator[Warehouse]:
-    """Yield the papers of a bulk file in a scratch warehouse; without a file the user's own warehouse."""
+    """Yield a scratch warehouse with the papers of a bulk file; without a file, the user's warehouse `home`."""
     if papers is None:
         yield home
     else:
@@ -168,7 +168,7 @@ def joined(sets: Sequence[tuple[JudgedLists, date]]) -> JudgedLists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDay:
-    """One day of one profile: the papers shown, best first, and whether fewer than K were worth showing."""
+    """The list of one profile on one day, best first; `quiet`: it had fewer papers than places."""
 
     day: date
     shown: tuple[str, ...]
@@ -178,10 +178,11 @@ class ReplayedDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayFigures:
-    """What a subscriber got over the days. Papers are counted once; `unjudged` ones do not count in `share`.
+    """What the lists of several days showed a subscriber. Each paper is counted once.
 
-    `never_shown` are relevant papers of the pool that were candidates on at least one day and shown on none;
-    `removed` relevant ones that were not candidates on any day (a hard keyword, no code, another window).
+    `shown` = `judged` + `unjudged`, and `on_topic` is a part of `judged`. `never_shown` are the relevant papers of the
+    pool that were candidates on at least one day and shown on none; `removed` are the relevant ones that were never
+    candidates (a hard keyword, no code, another window).
     """
 
     profile: str
@@ -197,12 +198,12 @@ class ReplayFigures:
 
     @property
     def share(self) -> float:
-        """Relevant ones among the judged papers shown; NaN if none was."""
+        """The share of relevant papers among the judged papers shown; NaN if none was judged."""
         return self.on_topic / self.judged if self.judged else float("nan")
 
 
 def replay_figures(judged: JudgedProfile, days: Sequence[ReplayedDay]) -> ReplayFigures:
-    """Count over the days of one profile."""
+    """Count what the lists of one profile showed over the days."""
     shown = list(dict.fromkeys(paper_id for day in days for paper_id in day.shown))
     graded = [judged.grades[paper_id] for paper_id in shown if paper_id in judged.grades]
     relevant = sorted(paper_id for paper_id, grade in judged.grades.items() if grade >= ON_TOPIC)
@@ -222,21 +223,21 @@ def replay_figures(judged: JudgedProfile, days: Sequence[ReplayedDay]) -> Replay
 
 
 def replay_table(figures: Sequence[ReplayFigures]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the header and the rows for people, the last row over all profiles."""
+    """Return the header and the rows of the table for readers; with several profiles the last row has the sums."""
     counts = [
         [
-            one.days,
-            one.quiet_days,
-            one.shown,
-            one.on_topic,
-            one.judged,
-            one.unjudged,
-            one.relevant,
-            len(one.never_shown),
+            profile_figures.days,
+            profile_figures.quiet_days,
+            profile_figures.shown,
+            profile_figures.on_topic,
+            profile_figures.judged,
+            profile_figures.unjudged,
+            profile_figures.relevant,
+            len(profile_figures.never_shown),
         ]
-        for one in figures
+        for profile_figures in figures
     ]
-    names = [one.profile for one in figures]
+    names = [profile_figures.profile for profile_figures in figures]
     if len(figures) > 1:
         names.append("together")
         counts.append([sum(column) for column in zip(*counts, strict=True)])
@@ -249,7 +250,7 @@ def replay_table(figures: Sequence[ReplayFigures]) -> tuple[list[str], list[tupl
 def shown_papers(
     judged: JudgedProfile, days: Sequence[ReplayedDay], titles: Mapping[str, str]
 ) -> list[dict[str, object]]:
-    """Return every paper of every list, for reading by eye; a grade of None is unjudged."""
+    """Return every paper of every list, to be read by a person; a grade of None means unjudged."""
     return [
         {
             "day": f"{day.day}",

@@ -1,8 +1,8 @@
 """Read a labelled set: documents, queries, and which documents are relevant to each query.
 
-A folder holds `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Published
-sets differ in small ways, so all usual names of files and keys are accepted. Anything else is an error with its place,
-because a set that is read wrongly would still give figures.
+A folder contains `docs.jsonl`, `queries.jsonl` or `profiles.jsonl`, and `qrels.tsv`, each also as `.gz`. Published
+sets use different names for files and keys; all usual names are accepted. Anything else is an error that names file and
+line, because a set that is read wrongly would still give figures.
 """
 
 import math
@@ -43,7 +43,10 @@ class Judgement(NamedTuple):
 
 
 def found_file(folder: Path, names: Sequence[str]) -> Path:
-    """Return the first of `names` that is in the folder under a known suffix, or as a folder of profiles."""
+    """Return the first file of these names with a known suffix, or a folder of profiles of that name.
+
+    Raises InvalidInput if there is none.
+    """
     for name in names:
         for suffix in _SUFFIXES:
             for packed in ("", ".gz"):
@@ -55,7 +58,10 @@ def found_file(folder: Path, names: Sequence[str]) -> Path:
 
 
 def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a .jsonl, of a .json list, or of a folder of profiles, each with its place for messages."""
+    """Yield the objects of a .jsonl file, of a .json list or of a folder of profiles, each with its place for messages.
+
+    Raises InvalidInput naming the place.
+    """
     if file.is_dir():
         for inner in sorted(file.glob("*/profile.json")):
             yield str(inner), {**_object(parse_json(_text(inner), source=str(inner)), inner), "id": inner.parent.name}
@@ -74,10 +80,11 @@ def read_records(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def read_qrels(file: Path) -> Iterator[Judgement]:
-    """Yield the judgements of a file separated by tabs, commas or blanks: with a header in any order, else `query doc
-    [grade [interest]]`.
+    """Yield the judgements of a file whose columns are separated by tabs, commas or blanks.
 
-    TREC's `query 0 doc grade` is known by its second column. No grade is 1; a grade below 0 counts as 0.
+    With a header the columns may have any order; without one they are `query doc [grade [interest]]`, or TREC's
+    `query 0 doc grade`, which is recognized by its second column. A missing grade is 1; a grade below 0 is 0. Raises
+    InvalidInput naming the line.
     """
     rows = [(f"{file}:{number}", line) for number, line in enumerate(_text(file).split("\n"), 1) if line.strip()]
     if not rows:
@@ -143,7 +150,7 @@ _LANES = ("primary", "secondary", "exploratory")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document of the set, read from whichever of the known column names its file has."""
+    """A document of the set; `record` is the object in the file."""
 
     doc_id: str
     title: str
@@ -153,25 +160,27 @@ class Document:
 
     @property
     def text(self) -> str:
-        """Title and abstract as papers are embedded; one alone if there is no other."""
+        """Title and abstract in the form in which papers are embedded; only one of them if the other is missing."""
         return embedded_text(self.title, self.abstract) if self.title and self.abstract else self.title + self.abstract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A question, or a profile: then `interests` is set and `text` is its interest text (SPEC G4)."""
+    """A query: a question, or a profile with `interests`, whose `text` is all interests in one text (SPEC G4)."""
 
     query_id: str
     text: str
     interests: Interests | None
-    liked: tuple[str, ...]  # documents that the profile names itself: neither ranked nor counted
-    liked_texts: tuple[tuple[str, str], ...] = ()  # title and abstract of liked papers that the set does not hold
+    liked: tuple[str, ...]  # documents that the profile likes: neither ranked nor counted
+    liked_texts: tuple[
+        tuple[str, str], ...
+    ] = ()  # title and abstract of liked papers that are not documents of the set
     record: Mapping[str, Any]  # as it is in the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgements:
-    """What is known about one query: n judged documents; `grades` from 0, `interests` the label or None."""
+    """The n judged documents of one query, with grades from 0 and the labels of interests (None: no label)."""
 
     positions: NDArray[np.intp]  # (n,) into `documents`
     grades: NDArray[np.float64]  # (n,)
@@ -180,13 +189,13 @@ class Judgements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledSet:
-    """`judgements` has an entry for each query with at least one relevant document; only those can be scored."""
+    """A labelled set. `judgements` has an entry for each query with a relevant document; others cannot be scored."""
 
     name: str
     documents: tuple[Document, ...]
     queries: tuple[Query, ...]
     judgements: Mapping[str, Judgements]
-    unknown: int = 0  # judgements that name a document or query that is not in the set, left out
+    unknown: int = 0  # number of judgements left out because their document or query is not in the set
 
     @property
     def judged_queries(self) -> tuple[Query, ...]:
@@ -194,8 +203,9 @@ class LabelledSet:
         return tuple(query for query in self.queries if query.query_id in self.judgements)
 
     def tie_order(self) -> NDArray[np.uint32]:
-        """Return a number per document (n,) that orders equal scores: by id, but blind to how the file or ids are
-        sorted.
+        """Return (n,) a hash of each document's id, which orders documents with equal scores.
+
+        A hash, because files and ids are often sorted by topic.
         """
         return np.array([crc32(document.doc_id.encode()) for document in self.documents], dtype=np.uint32)
 
@@ -203,7 +213,7 @@ class LabelledSet:
 def load_labelled_set(folder: Path) -> LabelledSet:
     """Read a set from a folder. Raises InvalidInput naming the file and the line or key.
 
-    `profiles` (a file, or the folder of profiles that this project uses) goes before `queries` if both are there.
+    If a folder has both `profiles` (a file, or a folder of profiles) and `queries`, `profiles` are read.
     """
     if not is_folder(folder):
         raise InvalidInput(f"{folder} is not a folder with docs, queries or profiles, and qrels")
@@ -286,7 +296,7 @@ def _query(record: Mapping[str, Any], place: str) -> Query:
 
 
 def _interests(given: object, place: str) -> Interests:
-    """Return the interests by lane as in a profile (G1), or a plain list, which is all primary."""
+    """Return the interests of a profile (G1); a plain list of texts means primary interests."""
     lanes = {lane: given.get(lane) or [] for lane in _LANES} if isinstance(given, Mapping) else {"primary": given}
     for lane, texts in lanes.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
@@ -306,7 +316,7 @@ def _first_text(record: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 
 def _day(value: object) -> date | None:
-    """Return the day of `2026-03-01T…`, `1958-12` (its first day) or `1958`; anything else is unknown."""
+    """Return the day of `2026-03-01T…`, or the first day of `1958-12` or `1958`; None for anything else."""
     text = str(value or "").strip()
     for missing in ("", "-01", "-01-01"):
         try:

@@ -1,7 +1,7 @@
-"""Baselines that a final list must beat: each scores the candidates of a profile's day.
+"""Baselines that a final list must beat; each scores the n candidates of a profile's day, (n,).
 
-Two of them are the formulae of other people's programs, written from their description, with the interests in place of
-the papers that those programs know, because a profile may name no paper.
+Two of them are the formulas of other programs, implemented from their descriptions. Those programs compare papers with
+papers of the reader; if a profile has none, its interests are used instead.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Embed = Callable[[list[str]], NDArray[np.float32]]
 
 
 class Day(Protocol):
-    """What a baseline sees of a judged day."""
+    """What a baseline may use of a judged day."""
 
     @property
     def judged(self) -> JudgedProfile:
@@ -44,29 +44,30 @@ class Day(Protocol):
 
 
 def bm25(day: Day, embed: Embed) -> Floats:
-    """Score by BM25 (`bm25s`) for the interest that fits best; English stop words, no stemming."""
+    """Return the highest BM25 score (`bm25s`) over the interests; English stop words, no stemming."""
     import bm25s
 
     def words(texts: list[str]) -> list[list[str]]:
-        found: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
-        return found
+        tokens: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+        return tokens
 
     corpus = words(_texts(day))
-    known = {word for document in corpus for word in document}
-    if not known:
+    vocabulary = {word for document in corpus for word in document}
+    if not vocabulary:
         return np.zeros(len(corpus))
     index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
     index.index(corpus, show_progress=False)
     best = np.zeros(len(corpus))
-    for asked in words(_interest_texts(day)):
-        if found := [word for word in asked if word in known]:
-            best = np.maximum(best, index.get_scores(found))
+    for query_words in words(_interest_texts(day)):
+        if known_words := [word for word in query_words if word in vocabulary]:
+            best = np.maximum(best, index.get_scores(known_words))
     return best
 
 
 def tfidf(day: Day, embed: Embed) -> Floats:
-    """Return the cosine of TF-IDF vectors to the interest that fits best; logarithmic term frequency, English stop
-    words.
+    """Return the highest cosine of TF-IDF vectors over the interests.
+
+    Logarithmic term frequency, English stop words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
@@ -78,14 +79,15 @@ def tfidf(day: Day, embed: Embed) -> Floats:
 
 
 def cosine(day: Day, embed: Embed) -> Floats:
-    """Return the cosine of the embeddings to the interest that fits best: meaning alone, all interests alike."""
+    """Return the highest cosine of embeddings over the interests, without weights of levels."""
     scores: Floats = (day.vectors @ embed(_interest_texts(day)).T).max(axis=1).astype(np.float64)
     return scores
 
 
 def z_sum(day: Day, embed: Embed) -> Floats:
-    """Return the standardized cosine plus standardized TF-IDF over words and pairs of words, by the interest that
-    fits best.
+    """Return the standardized cosine plus the standardized TF-IDF cosine, the highest sum over the interests.
+
+    TF-IDF is over words and pairs of words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -98,19 +100,18 @@ def z_sum(day: Day, embed: Embed) -> Floats:
 
 
 def _standardized(columns: NDArray[Any]) -> Floats:
-    """Return each column of (n, interests) less its mean, in standard deviations; 0 where all are equal."""
+    """Return each column (n,) minus its mean, divided by its standard deviation; 0 if all values are equal."""
     values = columns.astype(np.float64)
     spread = values.std(axis=0)
-    found: Floats = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return found
+    standardized: Floats = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standardized
 
 
 def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
-    """Score as zotero-arxiv-daily: mean of the cosines to the reader's library, weighted by how new each paper in it
-    is.
+    """Return the scores of zotero-arxiv-daily: the mean cosine to the papers of the library, the newest weighted most.
 
-    The j-th of the library, newest first, weighs 1 / (1 + log10(j)); here liked papers, else the interests, in the
-    profile's order.
+    The j-th paper, newest first, has the weight 1 / (1 + log10(j)). The library is the liked papers, or else the
+    interests, in the profile's order.
     """
     library = day.vectors @ embed(_library(day)).T
     weights = 1.0 / (1.0 + np.log10(np.arange(1, library.shape[1] + 1)))
@@ -119,10 +120,10 @@ def zotero_arxiv_daily(day: Day, embed: Embed) -> Floats:
 
 
 def arxiv_sanity(day: Day, embed: Embed) -> Floats:
-    """Score as arxiv-sanity: distance from the plane of a linear SVM over TF-IDF of words and pairs of words.
+    """Return the scores of arxiv-sanity: the decision function of a linear SVM over TF-IDF of words and pairs of words.
 
-    It is trained on what the reader has tagged (here liked papers, else the interests) against all candidates, classes
-    balanced, C = 0.01.
+    It is trained to separate the papers that the reader tagged (here the liked papers, or else the interests) from all
+    candidates, with balanced classes and C = 0.01.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
@@ -152,7 +153,7 @@ def _texts(day: Day) -> list[str]:
 
 
 def _interest_texts(day: Day) -> list[str]:
-    """Return the interests in words, the primary ones first; of a profile without any, the papers it likes."""
+    """Return the interests in words, primary ones first; without any, the texts of the liked papers."""
     interests = day.judged.profile.content.interests
     words = [*interests.primary, *interests.secondary, *interests.exploratory]
     return list(dict.fromkeys(words)) or _liked(day)
@@ -164,10 +165,10 @@ def _library(day: Day) -> list[str]:
 
 def _liked(day: Day) -> list[str]:
     """Return the title and abstract of the liked papers that are known."""
-    found = []
+    texts = []
     for paper in day.judged.profile.content.interests.papers:
         if paper.paper_id and paper.paper_id in day.known:
-            found.append(embedded_text(*day.known[paper.paper_id]))
+            texts.append(embedded_text(*day.known[paper.paper_id]))
         elif paper.title:
-            found.append(embedded_text(paper.title, paper.abstract))
-    return found
+            texts.append(embedded_text(paper.title, paper.abstract))
+    return texts

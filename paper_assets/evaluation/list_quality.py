@@ -1,4 +1,8 @@
-"""Measure final lists: figures with intervals, differences between lists, and calibration (SPEC G17)."""
+"""Measure final lists: metrics with intervals, differences between lists, and calibration (SPEC G17).
+
+`judge_lists` makes and measures the lists, `together`, `against` and `calibration` summarize them, and the functions
+that end in `_table` return a header and rows for readers.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,26 +51,34 @@ from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.warehouse import Warehouse
 
 PURPOSES: tuple[str, ...] = (OWN, *get_args(Purpose))
-QUALITY = ("precision@5", "precision@10", "ndcg@10", "on_topic")  # what two lists are compared by
+QUALITY = ("precision@5", "precision@10", "ndcg@10", "on_topic")  # the metrics in which two lists are compared
 COUNTS = ("shown", "right", "shown_unjudged", "empty")
 RECALL = "top_grade_above"
 METRICS = (*QUALITY, RECALL, *COUNTS)
 
 _BIN_EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 ALL_KINDS = "all"
-_ENOUGH = 20  # papers in a bin, below which its share says nothing
-_NEARLY_SURE = 1e-9  # log loss takes no probability for certain
+_ENOUGH = 20  # bins with fewer papers are not shown
+_NEARLY_SURE = 1e-9  # log loss limits probabilities to this distance from 0 and 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """All lists of a set: `outcomes` by (list, purpose), the lists themselves, and what was fixed for them."""
+    """The lists of a set of profiles, and their metrics.
+
+    Attributes:
+        outcomes: METRICS of each profile, by (list, purpose).
+        lists: the lists by profile, by (list, purpose).
+        kinds: the kind of reader, by profile.
+        days: the day of its lists, by profile.
+        held_out: whether each profile was ranked with coefficients that were fitted without it.
+    """
 
     outcomes: Mapping[tuple[str, str], Evaluation]
-    lists: Mapping[tuple[str, str], Mapping[str, JudgedList]]  # by profile
-    kinds: Mapping[str, str]  # by profile: what kind of reader
-    days: Mapping[str, date]  # by profile
-    held_out: bool  # each profile was ranked with coefficients fitted without it
+    lists: Mapping[tuple[str, str], Mapping[str, JudgedList]]
+    kinds: Mapping[str, str]
+    days: Mapping[str, date]
+    held_out: bool
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -75,16 +87,19 @@ class Figures:
 
     @property
     def day(self) -> str:
-        """The day, or the days, of the lists."""
+        """The days of the lists, in words."""
         return " and ".join(f"{day}" for day in sorted(set(self.days.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChoice:
-    """Which lists to judge: by name (none: all), for which purposes (none: the profile's), of how many papers (None: as
-    the profile asks).
+    """Which lists to judge.
 
-    With `leave_one_out` each profile is ranked with coefficients that were fitted to all the others.
+    Attributes:
+        names: names of lists; empty means all.
+        purposes: purposes; empty means the profile's own.
+        top_k: number of places; None: as in the profile.
+        leave_one_out: whether each profile is ranked with coefficients that were fitted to all other profiles.
     """
 
     names: Sequence[str] = ()
@@ -95,7 +110,11 @@ class ListChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """Candidates by relevance. `on_topic` takes unjudged papers for off topic, `of_judged` leaves them out."""
+    """The candidates with a relevance from `low` to `high`, and their mean relevance `mean`.
+
+    `on_topic` is the share of papers on topic, unjudged ones counted as off topic; `of_judged` is the share among
+    judged papers.
+    """
 
     low: float
     high: float
@@ -108,7 +127,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationReport:
-    """How well relevance is a probability: `error` is the expected calibration error over the bins."""
+    """How well relevance agrees with the grades; `error` is the expected calibration error over the bins."""
 
     bins: tuple[CalibrationBin, ...]
     brier: float
@@ -117,12 +136,12 @@ class CalibrationReport:
 
 
 def list_figures(listed: JudgedList, judged: JudgedProfile) -> Floats:
-    """Compute the METRICS of one list, from what is shown: a place that is left empty counts as a wrong paper.
+    """Compute the METRICS of one list from the papers that are shown; an empty place counts as a paper off topic.
 
-    Papers without a grade count as not relevant, except in `on_topic`, and are counted. `on_topic` is the share of
-    relevant ones among the judged papers that are shown, NaN where there is none. `top_grade_above`: of the candidates
-    with the highest grade those above the threshold (a list without one: those shown). `empty`: 1 where nothing is
-    shown although a candidate is relevant.
+    Papers without a grade count as off topic, except in `on_topic`. `on_topic` is the share of relevant papers among
+    the judged papers shown, NaN if none is judged. `top_grade_above` is the share of candidates with the highest grade
+    that are above the threshold (without a threshold: that are shown). `empty` is 1 if nothing is shown although a
+    candidate is relevant.
     """
     grades, shown = listed.grades, listed.shown
     relevant, unjudged = (grades >= ON_TOPIC) & shown, grades == UNJUDGED
@@ -158,29 +177,18 @@ def judge_lists(
     model: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Figures:
-    """Make and judge the chosen lists of each profile on its day (one without a day: `as_of`).
+    """Make and judge the chosen lists of each profile on its day, or on `as_of` if it has none.
 
-    `model` names the model behind `embed`. Raises InvalidInput for an unknown name or purpose.
+    `model` is the name of the model behind `embed`; `progress` is called with the number done and the total.
+    Raises InvalidInput for an unknown name or purpose.
     """
-    known = list_names(lists)
-    for name in choice.names:
-        if name not in known:
-            raise InvalidInput(f"no list {name!r} for this set; choose among {', '.join(known)}")
-    for purpose in choice.purposes:
-        if purpose not in PURPOSES:
-            raise InvalidInput(f"no purpose {purpose!r}; choose among {', '.join(PURPOSES)}")
-    wanted, asked = list(dict.fromkeys(choice.names)) or known, list(dict.fromkeys(choice.purposes)) or [OWN]
-    made: dict[tuple[str, str], dict[str, JudgedList]] = {(name, of): {} for of in asked for name in wanted}
-    fits: Mapping[str, Calibration] = {}
-    if choice.leave_one_out:
-        each = (
-            (judged.name, judged_day(warehouse, judged, as_of=day, purpose="general", embed=embed, scoring=scoring))
-            for judged in lists.profiles
-            for day in (judged.as_of or as_of,)
-        )
-        fits = held_out_fits({name: parts_of(day, embed=embed, scoring=scoring) for name, day in each})
-    done, total = 0, len(asked) * len(lists.profiles)
-    for purpose in asked:
+    names, purposes = _checked_choice(choice, list_names(lists))
+    lists_by_key: dict[tuple[str, str], dict[str, JudgedList]] = {
+        (name, wanted_purpose): {} for wanted_purpose in purposes for name in names
+    }
+    fits = _held_out(warehouse, lists, as_of=as_of, embed=embed, scoring=scoring) if choice.leave_one_out else {}
+    done, total = 0, len(purposes) * len(lists.profiles)
+    for purpose in purposes:
         for judged in lists.profiles:
             progress(done, total)
             today = judged.as_of or as_of
@@ -194,9 +202,9 @@ def judge_lists(
                 model=model,
                 top_k=choice.top_k,
             )
-            found = judged_lists_of(day, wanted, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
-            for name, listed in found.items():
-                made[name, purpose][judged.name] = listed
+            day_lists = judged_lists_of(day, names, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
+            for name, listed in day_lists.items():
+                lists_by_key[name, purpose][judged.name] = listed
             done += 1
     by_name = {judged.name: judged for judged in lists.profiles}
     outcomes = {
@@ -205,19 +213,42 @@ def judge_lists(
             query_ids=tuple(by_profile),
             values=np.array([list_figures(listed, by_name[name]) for name, listed in by_profile.items()]),
         )
-        for key, by_profile in made.items()
+        for key, by_profile in lists_by_key.items()
     }
     return Figures(
         outcomes=outcomes,
-        lists=made,
+        lists=lists_by_key,
         kinds={judged.name: judged.kind for judged in lists.profiles},
         days={judged.name: judged.as_of or as_of for judged in lists.profiles},
         held_out=choice.leave_one_out,
     )
 
 
+def _checked_choice(choice: ListChoice, known: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names and purposes to judge. Raises InvalidInput for an unknown one."""
+    for name in choice.names:
+        if name not in known:
+            raise InvalidInput(f"no list {name!r} for this set; choose among {', '.join(known)}")
+    for purpose in choice.purposes:
+        if purpose not in PURPOSES:
+            raise InvalidInput(f"no purpose {purpose!r}; choose among {', '.join(PURPOSES)}")
+    return list(dict.fromkeys(choice.names)) or [*known], list(dict.fromkeys(choice.purposes)) or [OWN]
+
+
+def _held_out(
+    warehouse: Warehouse, lists: JudgedLists, *, as_of: date, embed: Embed, scoring: ScoringConfig
+) -> Mapping[str, Calibration]:
+    """Return by profile the calibration that was fitted to the days of all other profiles."""
+    days = (
+        (judged.name, judged_day(warehouse, judged, as_of=day, purpose="general", embed=embed, scoring=scoring))
+        for judged in lists.profiles
+        for day in (judged.as_of or as_of,)
+    )
+    return held_out_fits({name: parts_of(day, embed=embed, scoring=scoring) for name, day in days})
+
+
 def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Mean]]:
-    """Return each list's mean over the profiles with its bootstrap interval, by metric."""
+    """Return for each list the means over the profiles with bootstrap intervals, by metric."""
     return {
         key: {mean.metric: mean for mean in means(outcome, judging=judging)}
         for key, outcome in figures.outcomes.items()
@@ -225,13 +256,12 @@ def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, 
 
 
 def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return each list minus another one, paired by profile: `NAME` is that list for the same purpose, `NAME@PURPOSE`
-    for one.
+    """Return for each list the differences to the list `other`, paired by profile, by metric of QUALITY.
 
-    Raises InvalidInput if it was not judged.
+    `other` is `NAME`, the list of the same purpose, or `NAME@PURPOSE`. Raises InvalidInput if it was not judged.
     """
     name, _, purpose = other.partition("@")
-    found = {}
+    comparisons = {}
     for key, outcome in figures.outcomes.items():
         basis = (name, purpose or key[1])
         if basis not in figures.outcomes:
@@ -239,14 +269,12 @@ def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[
             raise InvalidInput(f"--against {other}: not among the lists judged: {available}")
         if basis != key:
             pairs = compare(figures.outcomes[basis], outcome, judging=judging)
-            found[key] = {pair.metric: pair for pair in pairs if pair.metric in QUALITY}
-    return found
+            comparisons[key] = {pair.metric: pair for pair in pairs if pair.metric in QUALITY}
+    return comparisons
 
 
 def calibration(figures: Figures, key: tuple[str, str]) -> CalibrationReport | None:
-    """Return how a list's relevance, taken for a probability, agrees with the grades; None if it is not meant as
-    one.
-    """
+    """Return how the relevance of a list agrees with the grades; None if relevance is not a probability."""
     lists = figures.lists[key].values()
     if not lists or not all(listed.calibrated for listed in lists):
         return None
@@ -256,8 +284,9 @@ def calibration(figures: Figures, key: tuple[str, str]) -> CalibrationReport | N
 
 
 def calibration_report(probability: Floats, grades: np.ndarray) -> CalibrationReport:
-    """Return Brier score, log loss and reliability by bins (Murphy & Winkler, 1977) of n papers, unjudged ones off
-    topic.
+    """Return Brier score, log loss and reliability by bins (Murphy & Winkler, 1977) of n papers.
+
+    `probability` and `grades` are (n,). Unjudged papers count as off topic.
     """
     relevant, judged = grades >= ON_TOPIC, grades != UNJUDGED
     edges = np.array(_BIN_EDGES)
@@ -291,26 +320,28 @@ def calibration_report(probability: Floats, grades: np.ndarray) -> CalibrationRe
 
 
 def by_kind(figures: Figures) -> dict[str, dict[tuple[str, str], dict[str, float]]]:
-    """Return each list's figures for each kind of reader, and under ALL_KINDS for all: means over the profiles to
-    which a metric applies; counts, and `precision` (right of all shown and judged), over them together.
+    """Return the figures of each list for each kind of reader, and for all of them under ALL_KINDS.
+
+    Metrics are means over the profiles to which they apply, counts are sums over the profiles. `precision` is the
+    share of papers on topic among all judged papers shown.
     """
     kinds = [*dict.fromkeys(figures.kinds.values())]
-    found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
+    by_kind_of_reader: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
     for kind in [*kinds, ALL_KINDS] if len(kinds) > 1 else [ALL_KINDS]:
-        found[kind] = {}
+        by_kind_of_reader[kind] = {}
         for key, outcome in figures.outcomes.items():
             rows = np.array([kind in (ALL_KINDS, figures.kinds[name]) for name in outcome.query_ids])
             values = {metric: outcome.of(metric)[rows] for metric in METRICS}
-            known = {metric: each[~np.isnan(each)] for metric, each in values.items()}
+            known = {metric: column[~np.isnan(column)] for metric, column in values.items()}
             judged = values["shown"].sum() - values["shown_unjudged"].sum()
-            found[kind][key] = {
+            by_kind_of_reader[kind][key] = {
                 "readers": float(rows.sum()),
                 **{metric: float(known[metric].mean()) if len(known[metric]) else np.nan for metric in QUALITY},
                 RECALL: float(known[RECALL].mean()) if len(known[RECALL]) else np.nan,
                 **{metric: float(values[metric].sum()) for metric in COUNTS},
                 "precision": float(values["right"].sum() / judged) if judged else np.nan,
             }
-    return found
+    return by_kind_of_reader
 
 
 def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -318,22 +349,22 @@ def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
     rows = [
         (
             kind,
-            f"{each['readers']:.0f}",
+            f"{figures_of_list['readers']:.0f}",
             *key,
-            *(_number(each[metric]) for metric in ("precision@5", "ndcg@10", RECALL)),
-            f"{each['right']:.0f} of {each['shown']:.0f}",
-            _number(each["precision"]),
-            f"{each['empty']:.0f}",
+            *(_number(figures_of_list[metric]) for metric in ("precision@5", "ndcg@10", RECALL)),
+            f"{figures_of_list['right']:.0f} of {figures_of_list['shown']:.0f}",
+            _number(figures_of_list["precision"]),
+            f"{figures_of_list['empty']:.0f}",
         )
         for kind, lists in by_kind(figures).items()
-        for key, each in lists.items()
+        for key, figures_of_list in lists.items()
     ]
     figures_shown = ["P@5", "nDCG@10", "grade 3 above", "right of shown", "share", "empty"]
     return ["kind", "readers", "list", "purpose", *figures_shown], rows
 
 
 def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, CalibrationReport]:
-    """Return how well a list's relevance is a probability for each kind of reader; empty if it is not meant as one."""
+    """Return the calibration of a list for each kind of reader; empty if relevance is not a probability."""
     lists = figures.lists[key]
     if not all(listed.calibrated for listed in lists.values()):
         return {}
@@ -348,31 +379,36 @@ def calibration_by_kind(figures: Figures, key: tuple[str, str]) -> dict[str, Cal
 
 
 def reliability_table(reports: Mapping[str, CalibrationReport]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the header and the rows: mean probability and share right of every bin with enough papers, and how far
-    apart they are.
-    """
+    """Return header and rows: mean probability, share on topic and difference of each bin with enough papers."""
     rows = [
         (
             kind,
-            f"{one.low:g}-{one.high:g}",
-            f"{one.papers}",
-            *(_number(value) for value in (one.mean, one.on_topic, one.mean - one.on_topic)),
+            f"{calibration_bin.low:g}-{calibration_bin.high:g}",
+            f"{calibration_bin.papers}",
+            *(
+                _number(value)
+                for value in (
+                    calibration_bin.mean,
+                    calibration_bin.on_topic,
+                    calibration_bin.mean - calibration_bin.on_topic,
+                )
+            ),
         )
         for kind, report in reports.items()
-        for one in report.bins
-        if one.papers >= _ENOUGH
+        for calibration_bin in report.bins
+        if calibration_bin.papers >= _ENOUGH
     ]
     return ["kind", "probability", "papers", "mean", "right", "difference"], rows
 
 
 def traits_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the header and the rows: what each list and purpose shows, as means over the profiles."""
+    """Return header and rows: TRAITS of what each list shows, as means over the profiles."""
     rows = []
     for key, lists in figures.lists.items():
-        each = np.array([[listed.traits.get(name, np.nan) for name in TRAITS] for listed in lists.values()])
-        known = [column[~np.isnan(column)] for column in each.T]
-        if any(len(column) for column in known):
-            rows.append((*key, *(_number(float(column.mean())) if len(column) else "–" for column in known)))
+        values = np.array([[listed.traits.get(name, np.nan) for name in TRAITS] for listed in lists.values()])
+        columns = [column[~np.isnan(column)] for column in values.T]
+        if any(len(column) for column in columns):
+            rows.append((*key, *(_number(float(column.mean())) if len(column) else "–" for column in columns)))
     return ["list", "purpose", *TRAITS], rows
 
 
@@ -381,15 +417,15 @@ def _number(value: float) -> str:
 
 
 def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the header and the rows of the table that people see, in the terminal and on the asset."""
+    """Return header and rows of the main table, which the terminal and the asset show."""
     rows = []
-    for (name, purpose), found in together(figures, judging=judging).items():
+    for (name, purpose), by_metric in together(figures, judging=judging).items():
         outcome = figures.outcomes[name, purpose]
         rows.append(
             (
                 name,
                 purpose,
-                *(interval(found[metric]) for metric in QUALITY),
+                *(interval(by_metric[metric]) for metric in QUALITY),
                 *(f"{outcome.of(metric).sum():.0f}" for metric in COUNTS),
             )
         )
@@ -400,7 +436,7 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
 def shipped_lists_table(
     *, embed: Embed, model: str | None, scoring: ScoringConfig, judging: EvaluationConfig, deadline: float
 ) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the table for the invented lists that come with the project, every list for the profiles' own purposes."""
+    """Return the main table for the invented profiles of the package: all lists, for the profiles' own purposes."""
     folder, papers = shipped_lists()
     lists = load_judged_lists(folder)
     with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
@@ -410,12 +446,12 @@ def shipped_lists_table(
 
 
 def interval(mean: Mean) -> str:
-    """Return a mean with its interval; a dash where the metric applies to no profile."""
+    """Return a mean with its interval as text; a dash if the metric applies to no profile."""
     return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
 
 
 def first_places(listed: JudgedList, *, places: int = 10) -> list[dict[str, Any]]:
-    """Return the head of a list for reading it by eye; a grade of None is unjudged."""
+    """Return the first papers of a list, to be read by a person; a grade of None means unjudged."""
     return [
         {
             "paper_id": listed.paper_ids[row],

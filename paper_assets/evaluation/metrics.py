@@ -1,7 +1,7 @@
 """Measure one ranking: nDCG, precision, recall and interest coverage, on arrays in ranked order.
 
-A grade is a number from 0; everything above 0 is relevant. `nan` means that the question does not arise
-(nothing relevant is known), and such a query is left out of means.
+A grade is a number from 0; a document with a grade above 0 is relevant. `nan` means that a metric does not apply to a
+query (no relevant document is known); such queries are left out of means.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,32 +23,28 @@ def ndcg(ranked: Floats, known: Floats, *, k: int) -> float:
 
     `ranked`: grades (n,) of the ranked documents, best place first, 0 where unjudged; `known`: all grades of the
     query in any order, found or not. DCG = Σ grade / log2(place + 1), places from 1, linear gain as in trec_eval
-    and BEIR (not 2^grade - 1), divided by the DCG of the best order there is.
+    and BEIR (not 2^grade - 1), divided by the DCG of the best possible order.
     """
     best = _dcg(-np.sort(-np.maximum(known, 0.0)), k)
     return _dcg(np.maximum(ranked, 0.0), k) / best if best > 0 else float("nan")
 
 
 def recall(ranked: Floats, known: Floats, *, k: int) -> float:
-    """Return the relevant documents in the first k places by all relevant ones, as recall_k of trec_eval.
+    """Return the share of all relevant documents that are in the first k places, as recall_k of trec_eval.
 
-    The divisor is not capped at k: with more than k relevant documents the most one can reach is under 1.
+    The divisor is not limited to k: with more than k relevant documents the highest possible value is below 1.
     """
     relevant = int((known > 0).sum())
     return float((ranked[:k] > 0).sum() / relevant) if relevant else float("nan")
 
 
 def precision(relevant: Bools, *, k: int) -> float:
-    """Return the share of relevant documents in the first k places; a list that is too short for k leaves places
-    empty.
-    """
+    """Return the share of relevant documents in the first k places; empty places of a shorter list count as wrong."""
     return float(relevant[:k].sum() / k)
 
 
 def exponential_gain(grades: Floats) -> Floats:
-    """Return 2^grade - 1, the gain that prefers one paper to be read today to two that are clearly relevant (Burges
-    2005).
-    """
+    """Return 2^grade - 1 (Burges 2005): one paper of grade 3 counts more than two of grade 2."""
     gain: Floats = np.exp2(np.maximum(grades, 0.0)) - 1.0
     return gain
 
@@ -90,9 +86,9 @@ class Evaluation:
 
 
 def judge(labelled: LabelledSet, scorer: Scorer, *, judging: EvaluationConfig) -> Evaluation:
-    """Ask the scorer every judged query. Documents that a query itself names as liked are neither ranked nor counted.
+    """Measure a scorer on every judged query. The documents that a query likes are neither ranked nor counted.
 
-    Equal scores are ordered by a hash of the id, never by position: files are often sorted by topic. Raises
+    Equal scores are ordered by a hash of the id, not by position, because files are often sorted by topic. Raises
     InvalidInput for an answer that does not fit the set.
     """
     metrics = (
@@ -106,15 +102,15 @@ def judge(labelled: LabelledSet, scorer: Scorer, *, judging: EvaluationConfig) -
     for query in labelled.judged_queries:
         liked = np.zeros(len(ties), dtype=np.bool_)
         liked[[position_of[doc_id] for doc_id in query.liked if doc_id in position_of]] = True
-        known = labelled.judgements[query.query_id]
+        judgements = labelled.judgements[query.query_id]
         grades = np.zeros(len(ties))
-        np.maximum.at(grades, known.positions, known.grades)
+        np.maximum.at(grades, judgements.positions, judgements.grades)
         grades[liked] = 0.0
         if not grades.any():
-            continue  # the query itself names every relevant document
+            continue  # the query likes every relevant document
         ranking = _ranking(scorer(query), query, position_of, ties)
         ranking = ranking[~liked[ranking]]
-        lanes = _relevant_to(known, len(ties)) & ~liked[:, None]
+        lanes = _relevant_to(judgements, len(ties)) & ~liked[:, None]
         ranked, answerable = grades[ranking], np.logical_or.reduce(lanes, axis=0)
         queries.append(query.query_id)
         rows.append(
@@ -144,7 +140,7 @@ def _ranking(
 
 
 def _relevant_to(known: Judgements, documents: int) -> NDArray[np.bool_]:
-    """Return (documents, interests): relevant to each labelled interest; no columns if no interest is labelled."""
+    """Return (documents, interests) whether each is relevant to each labelled interest; no columns without labels."""
     labels = {label: None for label in known.interests if label is not None}
     columns = {label: column for column, label in enumerate(labels)}
     relevant = np.zeros((documents, len(columns)), dtype=np.bool_)
@@ -159,7 +155,7 @@ _AT_ONCE = 1_000  # resamples drawn together: 8 MB at a thousand queries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A metric over all queries to which it applies, with its interval; all nan if there are none."""
+    """The mean of a metric over the queries to which it applies, with its interval; all nan without such queries."""
 
     metric: str
     mean: float
@@ -170,7 +166,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Second minus first, query by query. `p_value`: how often chance alone would give so large a difference."""
+    """The second ranker minus the first, paired by query.
+
+    `p_value` is the probability of a difference at least as large if the two do not differ.
+    """
 
     metric: str
     first: float

@@ -1,4 +1,7 @@
-"""List every ranker of a labelled set by name: our interest modes and the baselines (SPEC G4)."""
+"""Rankers of a labelled set by name: the interest modes and the baselines (SPEC G4).
+
+To add a baseline: add a function that returns a `Scorer`, and a line to `baselines`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -24,9 +27,7 @@ BM25_K1, BM25_B = 1.5, 0.75
 
 
 def bm25(labelled: LabelledSet) -> Scorer:
-    """Score by BM25 over title and abstract with `bm25s`; documents that share no word with the query are not in the
-    list.
-    """
+    """Score by BM25 over title and abstract with `bm25s`; documents without a word of the query are not in the list."""
     import bm25s
 
     def words(texts: list[str]) -> list[list[str]]:
@@ -47,8 +48,9 @@ def bm25(labelled: LabelledSet) -> Scorer:
 
 
 def tfidf(labelled: LabelledSet) -> Scorer:
-    """Score by the cosine of TF-IDF vectors, logarithmic term frequency, English stop words; without a shared word,
-    not in the list.
+    """Score by the cosine of TF-IDF vectors; documents without a word of the query are not in the list.
+
+    Logarithmic term frequency, English stop words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
@@ -58,14 +60,14 @@ def tfidf(labelled: LabelledSet) -> Scorer:
 
 
 def newest_first(labelled: LabelledSet) -> Scorer:
-    """Give every query the same list: by date, undated documents not in it."""
+    """Rank by date, the same for every query; documents without a date are not in the list."""
     dates = [document.published for document in labelled.documents]
     days = np.array([day.toordinal() if day else np.nan for day in dates])
     return lambda query: days
 
 
 def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
-    """Rank by chance: each query gets another shuffle, the same in every run."""
+    """Rank at random: another order for each query, the same order in every run."""
 
     def score(query: Query) -> Floats:
         return np.random.default_rng([seed, crc32(query.query_id.encode())]).random(len(labelled.documents))
@@ -74,7 +76,7 @@ def shuffled(labelled: LabelledSet, *, seed: int) -> Scorer:
 
 
 def baselines(labelled: LabelledSet, *, seed: int) -> dict[str, Callable[[], Scorer]]:
-    """Return every baseline that the set allows, by name, built only when called: newest first needs dates."""
+    """Return functions that build the baselines, by name; `newest` only if the set has dates."""
     known: dict[str, Callable[[], Scorer]] = {
         "bm25": lambda: bm25(labelled),
         "tfidf": lambda: tfidf(labelled),
@@ -86,6 +88,7 @@ def baselines(labelled: LabelledSet, *, seed: int) -> dict[str, Callable[[], Sco
 
 
 def _found(scores: Floats) -> Floats:
+    """Return the scores with -inf, "not in the list", for those that are not above 0."""
     return np.where(scores > 0, scores, -np.inf)
 
 
@@ -97,10 +100,10 @@ _LONGEST_INTEREST = 1000  # as in a profile
 def modes(
     labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig, options: RankingOptions | None = None
 ) -> dict[str, Callable[[], Scorer]]:
-    """Return every interest mode by name, built only when called; the documents are embedded once for all of them.
+    """Return functions that build a scorer for each interest mode, by name; documents are embedded once for all modes.
 
-    `library` is there only if a query names papers it likes; a query that names none is then judged by its words.
-    `options` gives `top_k` and `hybrid_of`.
+    `library` is included only if a query likes papers; a query without liked papers is then ranked by its words.
+    `options` are used for `top_k` and `hybrid_of`.
     """
     chosen = options or RankingOptions()
     documents = [document.text for document in labelled.documents]
@@ -132,10 +135,11 @@ def _scorer(
     scoring: ScoringConfig,
     options: RankingOptions,
 ) -> Scorer:
-    """Return the documents by relevance, without relevance 0, the first `top_k` chosen so that every interest with a
-    match appears.
+    """Return a scorer that ranks documents by relevance and leaves out those of relevance 0.
+
+    Every interest with a relevant document is represented in the first `top_k` places.
     """
-    known = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
+    texts_by_id = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
     ties = labelled.tie_order()
 
     @cache
@@ -149,7 +153,7 @@ def _scorer(
         liked = [LikedPaper(paper_id=doc_id) for doc_id in query.liked]
         liked += [LikedPaper(title=title[:_LONGEST_INTEREST], abstract=text) for title, text in query.liked_texts]
         interests = interests.model_copy(update={"papers": liked})
-        return interest_queries(interests, options=options, scoring=scoring, known=known)
+        return interest_queries(interests, options=options, scoring=scoring, known=texts_by_id)
 
     def score(query: Query) -> list[str]:
         wanted = queries(query)
@@ -165,12 +169,12 @@ def _scorer(
 
 
 def shipped_set() -> Path:
-    """Return the folder of the invented labelled set that comes with the project."""
+    """Return the folder of the package's invented labelled set."""
     return Path(str(files("paper_assets.example") / "labelled"))
 
 
 def shipped_lists() -> tuple[Path, Path]:
-    """Return the folder of the invented judged lists that come with the project, and the file of their papers."""
+    """Return the folder of the package's invented judged lists, and the file of their papers."""
     example = files("paper_assets.example")
     return Path(str(example / "judged_lists")), Path(str(example / "papers.jsonl"))
 
@@ -178,7 +182,7 @@ def shipped_lists() -> tuple[Path, Path]:
 def outcomes(
     labelled: LabelledSet, names: Sequence[str], *, embed: Embed, scoring: ScoringConfig, judging: EvaluationConfig
 ) -> Mapping[str, Evaluation]:
-    """Judge the named rankers (none: all that the set allows). Raises InvalidInput for an unknown name."""
+    """Measure the named rankers (no names: all of the set), by name. Raises InvalidInput for an unknown name."""
     known = {**modes(labelled, embed=embed, scoring=scoring), **baselines(labelled, seed=judging.seed)}
     for name in names:
         if name not in known:

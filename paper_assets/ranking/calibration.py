@@ -1,18 +1,34 @@
-"""The probability that a reader with these interests calls a paper on topic, and its coefficients (SPEC G17).
+"""Compute the probability that a paper is on topic for a profile, from cosines and word scores (SPEC G17).
 
-    logit_i = intercept + a z(cosine_i) + b words_i + c ln(number of interests) + ln(weight of the interest's level)
-    p       = 1 - product of (1 - p_i)                                  any of the interests will do
+The formula. A profile has interests i = 1..k. For each interest and each candidate paper:
 
-z is the cosine's distance from the mean of the candidates in standard deviations: how near is near differs from
-interest to interest. With liked papers, m of them, logit(p) is raised or lowered by share(m) (logit_library - base).
-Arrays are (interests, papers); all sums run over interests in a fixed order.
+    logit_i = intercept + a z(cosine_i) + b words_i + c ln(k) + ln(weight of the interest's level)
+    p_i     = 1 / (1 + exp(-logit_i))           the probability that the paper is on topic for interest i
+    p       = 1 - product of (1 - p_i)          the probability that it is on topic for at least one interest
 
-The coefficients are data of the package: `calibration.json` holds them, `stem_frequencies.tsv` and
-`word_frequencies.tsv` the background that words are valued by (`python -m benchmarks.calibrate` makes all three).
-`calibration_vectors.npz` holds the map by which interests are adapted before the cosine is taken, and the mean vector
-of papers (`python -m benchmarks.query_adapter`). A hash of their content, and of the acronyms, is stored with every
-ranking. Every coefficient but the intercepts and c is at least 0: a paper nearer to what is sought is never less
-probable. c is at most 0: who names one interest alone means it more broadly than who names nine.
+- `cosine_i` compares the vectors of paper and interest. z subtracts the mean over the candidates and divides by their
+  standard deviation, because a cosine that is high for one interest is usual for another (`standardized`).
+- `words_i` is the term score of `term_matching.py`: how well title and abstract match the words of the interest.
+- The level (primary, secondary, exploratory) has a weight from 0 to 1, whose logarithm lowers the logit.
+- With vectors and words, the formula is applied twice: the papers that match an interest best in the first pass are
+  compared with all papers, and the standardized likeness is a further term of the second pass (`best_matches.py`).
+- Liked papers have a logit too, from their cosines, their TF-IDF cosines and the words of their titles
+  (`library_judged`). If a profile has interests and m liked papers, then
+  logit(p) = logit(p by interests) + share(m) * (logit by liked papers - library_base),
+  with share(m) = library_share * m / (m + library_half).
+
+Only papers whose p reaches the threshold of the day are listed (`final_list.py`); code and headers call it `line`.
+
+The coefficients were fitted to judged papers. They are data of the package: `calibration.json` holds them,
+`stem_frequencies.tsv` and `word_frequencies.tsv` hold the background frequencies from which idf is computed
+(`python -m benchmarks.calibrate` writes all three). `calibration_vectors.npz` holds the linear map that is applied to
+the vectors of interests, and the mean vector of papers (`python -m benchmarks.query_adapter`). A hash of all four files
+and of the table of acronyms is the calibration's version, which is stored with every ranking.
+
+Constraints of the fit: a, b and the other coefficients of likeness are at least 0, so a higher cosine or term score
+never lowers p. c is at most 0: a reader with a single interest means it more broadly than a reader with nine.
+
+Arrays are (interests, papers) unless a docstring gives another shape. Sums run over interests in the profile's order.
 """
 
 import json
@@ -38,8 +54,15 @@ VECTORS = "calibration_vectors.npz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logit:
-    """logit = intercept + meaning * (a standardized cosine) + words * (a score of words) + titles * (that of the words
-    of liked papers' titles) + best * (a standardized likeness to the best matches) + number * ln(number of interests).
+    """The coefficients of one logit; a part that does not apply has the coefficient 0.
+
+    Attributes:
+        intercept: the constant term.
+        meaning: of the standardized cosine.
+        words: of the term score of an interest, or of the standardized TF-IDF cosine to liked papers.
+        titles: of the term score of liked papers' titles.
+        best: of the standardized likeness to an interest's best matches.
+        number: of ln(number of interests).
     """
 
     intercept: float
@@ -50,14 +73,16 @@ class Logit:
     number: float = 0.0
 
     def of_several(self, interests: int) -> "Logit":
-        """Return the coefficients for a profile that names so many interests, `number` being part of the intercept."""
+        """Return the coefficients for a profile with this number of interests: `number` is added to the intercept."""
         return replace(self, intercept=self.intercept + self.number * float(np.log(interests)), number=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cosines:
-    """What cosines of an interest (or of liked papers together) to papers are like: their mean and standard deviation,
-    which count as much as those of `weight` candidates, for another embedding model of `weight_elsewhere`.
+    """The usual mean and standard deviation (`spread`) of one kind of cosine, as measured on many papers.
+
+    `standardized` mixes them with those of the candidates, as if they came from `weight` more candidates. For another
+    embedding model than the calibrated one, `weight_elsewhere` replaces `weight`.
     """
 
     mean: float
@@ -71,28 +96,39 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelVectors:
-    """What holds for the vectors of one embedding model: `adapter` (d, d), the linear map that brings the vector of a
-    short query near the abstracts it names, and `mean` (d,) of the background's papers.
+    """Arrays that are valid for the vectors of one embedding model only.
+
+    Attributes:
+        adapter: (d, d) linear map that moves the vector of a short interest towards the abstracts of its papers.
+        mean: (d,) mean of the unit vectors of the background's papers.
     """
 
     adapter: Floats
     mean: Floats
 
     def matches(self, vectors: NDArray[Any]) -> bool:
-        """Return whether vectors (n, d) have the length of this model's."""
+        """Return whether vectors (n, d) have as many components as this model's."""
         return bool(vectors.ndim == 2 and vectors.shape[1] == len(self.mean))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A `Logit` for each set of parts.
+    """All coefficients: a `Logit` for each combination of parts that a paper can be judged by, and what they need.
 
-    `interest`: meaning is the standardized cosine of one interest, words its term score; it finds the `best_matches`
-    papers of an interest. `interest_with_best`: the same with the likeness of each paper to those. `interest_wordless`:
-    meaning alone, for interests that hold no word to look for (`+-`) and the mode `lanes`. `words_only`: without a
-    model. `library`: meaning and words are pooled over the `nearest` liked papers. In company of interests the library
-    counts by `library_share * m / (m + library_half)` of its logit above `library_base`, m being the number of liked
-    papers.
+    Attributes:
+        interest: cosine and term score of one interest; the first pass, which selects its `best_matches` papers.
+        interest_with_best: the same and the likeness to those papers; the second pass.
+        interest_wordless: the cosine alone, for the mode `lanes` and for interests without a word, such as `+-`.
+        words_only: the term score alone, if there is no embedding model.
+        library: cosines and TF-IDF cosines to liked papers, each the mean over the `nearest` liked papers.
+        library_words_only: TF-IDF cosines alone, if there is no embedding model.
+        library_share, library_half, library_base: the library's share beside interests (`with_library`).
+        cosines, best_cosines: usual values of cosines to an interest, and of likeness to its best matches.
+        library_cosines, library_words: usual values of cosines and of TF-IDF cosines to liked papers.
+        background: frequencies of words and stems, for idf.
+        model: the embedding model that the cosines are calibrated for.
+        version: 12 hex digits over all data files.
+        vectors: None for another embedding model than `model`.
     """
 
     interest: Logit
@@ -111,15 +147,15 @@ class Calibration:
     library_words: Cosines
     best_cosines: Cosines
     background: Background
-    model: str  # whose cosines these are
+    model: str
     version: str
     vectors: ModelVectors | None = field(default=None, compare=False, repr=False)
 
     def for_model(self, model: str | None) -> "Calibration":
-        """Return the calibration for vectors of `model` (None: unknown).
+        """Return the calibration for vectors of `model` (None: the model is not known).
 
-        For another model than the calibrated one, the usual cosines count as those of fewer papers, and interests are
-        not adapted.
+        For another model than the calibrated one, the usual values of cosines have less weight, and the vectors of
+        interests are not adapted.
         """
         if model == self.model:
             return self
@@ -129,14 +165,17 @@ class Calibration:
         return replace(self, cosines=cosines, library_cosines=library, best_cosines=best, vectors=None)
 
     def adapted(self, queries: NDArray[np.float32]) -> Floats:
-        """Return the vectors (q, d) that papers are compared with; those of another model are not changed."""
+        """Return the vectors of interests (q, d) with the adapter applied; unchanged for another embedding model."""
         vectors = queries.astype(np.float64)
         if self.vectors is None or not self.vectors.matches(vectors):
             return vectors
         return np.array([(self.vectors.adapter * vector).sum(axis=1) for vector in vectors]).reshape(vectors.shape)
 
     def usual_cosines(self, papers: NDArray[np.float32]) -> Floats | None:
-        """Return (n,) the mean cosine of papers (n, d) to papers on anything; None for those of another model."""
+        """Return (n,) the mean cosine of each of the papers (n, d) to the background's papers, which are on any topic.
+
+        None for vectors of another embedding model.
+        """
         if self.vectors is None or not self.vectors.matches(papers):
             return None
         return signed_cosines(papers, self.vectors.mean[None])[:, 0] * float(np.sqrt((self.vectors.mean**2).sum()))
@@ -144,14 +183,14 @@ class Calibration:
 
 @cache
 def standard_calibration() -> Calibration:
-    """Return the calibration that the package carries."""
+    """Return the calibration of the package's data files. Read once."""
     record, frequencies, words = _texts()
     return calibration_from(json.loads(record), frequencies=frequencies, words=words, vectors=_vectors())
 
 
 @cache
 def standard_version() -> str:
-    """Return the version of `standard_calibration()` without its frequencies, which take most of the time to read."""
+    """Return the version of `standard_calibration()` without parsing the frequencies, which takes most of the time."""
     record, frequencies, words = _texts()
     return _version(json.loads(record), frequencies, words, _vectors())
 
@@ -176,8 +215,11 @@ def _version(record: Mapping[str, Any], frequencies: str, words: str, vectors: b
 def calibration_from(
     record: Mapping[str, Any], *, frequencies: str, words: str, vectors: bytes | None = None
 ) -> Calibration:
-    """Read the contents of `calibration.json`, of the two files of frequencies (stem or word, tab, papers) and of
-    `calibration_vectors.npz`.
+    """Build a calibration from the contents of its data files.
+
+    `record` is `calibration.json`. `frequencies` and `words` have lines of a stem or word, a tab, and the number of
+    papers with it. `vectors` is `calibration_vectors.npz` (None: interests are not adapted). Raises KeyError or
+    TypeError if `record` lacks a key or has an unknown one.
     """
     parts: dict[str, Any] = {name: Logit(**values) for name, values in record["logits"].items()}
     background = Background(
@@ -213,68 +255,73 @@ def _counts(lines: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Logits, and the parts that they come from as far as there are any. Arrays (interests, papers), or (papers,)."""
+    """Logits and the parts that they are computed from; a part that was not available is None.
+
+    Arrays are (interests, papers) from `interests_judged`, (papers,) from `library_judged`.
+    """
 
     logits: Floats
-    meaning: Floats | None
-    words: Floats | None  # NaN for an interest without a word to look for
-    near: Floats | None = None  # meaning as it enters the logit: standardized
-    standard_words: Floats | None = None  # words as they enter the logit of liked papers: standardized
-    titles: Floats | None = None  # how strongly papers hold the words of liked papers' titles
-    best: Floats | None = None  # likeness to the best matches, standardized
+    meaning: Floats | None  # cosine
+    words: Floats | None  # term score, NaN for an interest without words; from `library_judged` the TF-IDF cosine
+    near: Floats | None = None  # liked papers: the standardized cosine, which enters the logit
+    standard_words: Floats | None = None  # liked papers: the standardized TF-IDF cosine, which enters the logit
+    titles: Floats | None = None  # liked papers: the term score of their titles
+    best: Floats | None = None  # interests: the standardized likeness to the best matches
 
 
 def interests_judged(
-    own: Floats | None,
+    cosines: Floats | None,
     words: Floats | None,
     *,
     weights: tuple[float, ...],
     calibration: Calibration,
     vectors: NDArray[np.float32] | None = None,
 ) -> Judged:
-    """Return each interest's logit from cosines `own` (i, n) and term scores `words` (i, n), whose rows are NaN for
-    interests without words. One of the two may be missing.
+    """Return the logits (i, n) of n papers for each of i interests.
 
-    `vectors` (n, d) of the papers, to compare them with those that match an interest best; without words they do not
-    count. An interest of weight 0 is not one of several.
+    `cosines` and term scores `words` are (i, n), `words` NaN in the rows of interests without words. One of the two may
+    be None. `weights` (i,) are those of the interests' levels; interests of weight 0 are not counted in the number of
+    interests. `vectors` (n, d) of the papers are compared with the best matches of each interest; they have no effect
+    if `words` is None.
     """
     best, interests = None, max(sum(weight > 0 for weight in weights), 1)
-    if own is None:
-        known = np.zeros((0, 0)) if words is None else words
-        logits = _logits(calibration.words_only.of_several(interests), None, np.nan_to_num(known))
+    if cosines is None:
+        term_scores = np.zeros((0, 0)) if words is None else words
+        logits = _logits(calibration.words_only.of_several(interests), None, np.nan_to_num(term_scores))
     else:
-        near = standardized(own, calibration.cosines)
-        logits = _logits(calibration.interest_wordless.of_several(interests), near, None)
+        z = standardized(cosines, calibration.cosines)
+        logits = _logits(calibration.interest_wordless.of_several(interests), z, None)
         if words is not None:
-            said = np.nan_to_num(words)
-            both = _logits(calibration.interest.of_several(interests), near, said)
+            term_scores = np.nan_to_num(words)
+            with_words = _logits(calibration.interest.of_several(interests), z, term_scores)
             if vectors is not None:
                 usual = calibration.best_cosines
-                most = calibration.best_matches
-                best = standardized(likeness_to_best(vectors, both, most=most, otherwise=usual.mean), usual)
+                count = calibration.best_matches
+                best = standardized(likeness_to_best(vectors, with_words, most=count, otherwise=usual.mean), usual)
                 with_best = calibration.interest_with_best.of_several(interests)
-                both = _logits(with_best, near, said) + with_best.best * best
-            logits = np.where(np.isnan(words), logits, both)
-    with np.errstate(divide="ignore"):  # a level may have been set to count nothing
+                with_words = _logits(with_best, z, term_scores) + with_best.best * best
+            logits = np.where(np.isnan(words), logits, with_words)
+    with np.errstate(divide="ignore"):  # the settings may give a level the weight 0
         logits = logits + np.log(np.array(weights))[:, None]
-    return Judged(logits=logits, meaning=own, words=words, best=best)
+    return Judged(logits=logits, meaning=cosines, words=words, best=best)
 
 
-def standardized(cosines: Floats, known: Cosines) -> Floats:
-    """Return (i, n) cosines as distances from their row's mean in standard deviations, both drawn towards what is
-    usual.
+def standardized(cosines: Floats, usual: Cosines) -> Floats:
+    """Return z (i, n): each cosine (i, n) minus the mean of its row, divided by the standard deviation of its row.
 
-    Sums run over sorted values: a paper's bits do not depend on the order of the others.
+    Mean and deviation are those of the row's n papers together with `usual.weight` papers of the usual values, so that
+    few candidates do not decide them alone. Sums run over sorted values: the result of a paper does not depend on the
+    order of the papers, to the last bit.
     """
-    count = cosines.shape[1]
+    papers = cosines.shape[1]
     ordered = np.sort(cosines, axis=1)
-    mean = (ordered.sum(axis=1) + known.weight * known.mean) / (count + known.weight)
-    usual = known.spread**2 + (known.mean - mean) ** 2
-    spread = ((np.sort((cosines - mean[:, None]) ** 2, axis=1)).sum(axis=1) + known.weight * usual) / (
-        count + known.weight
+    mean = (ordered.sum(axis=1) + usual.weight * usual.mean) / (papers + usual.weight)
+    usual_variance = usual.spread**2 + (usual.mean - mean) ** 2
+    variance = ((np.sort((cosines - mean[:, None]) ** 2, axis=1)).sum(axis=1) + usual.weight * usual_variance) / (
+        papers + usual.weight
     )
-    found: Floats = (cosines - mean[:, None]) / np.sqrt(spread)[:, None]
-    return found
+    z: Floats = (cosines - mean[:, None]) / np.sqrt(variance)[:, None]
+    return z
 
 
 def library_judged(
@@ -285,12 +332,16 @@ def library_judged(
     usual: tuple[Floats | None, Floats | None] = (None, None),
     calibration: Calibration,
 ) -> tuple[Judged, Floats]:
-    """Return the logit (n,) by liked papers, and how near each of them is (m, n), from cosines, TF-IDF cosines and
-    scores of the words of their titles (m, n).
+    """Return the logits (n,) of n papers by m liked papers, and the nearness (m, n) of each paper to each liked one.
 
-    The mean over the nearest ones counts: few papers of several topics are served by the nearest, many of one topic by
-    all of them. `usual` are the cosines and TF-IDF cosines (n,) to papers on anything: what a paper has in common with
-    all papers says nothing and is taken off. As with interests, how near is near depends on the other candidates.
+    `cosines`, `tfidf` and `titles` (m, n) are cosines, TF-IDF cosines and term scores of titles; at least one of the
+    first two is given. Cosines are averaged over the `nearest` liked papers of the calibration: if liked papers are
+    on several topics, only the nearest ones are on the topic of the paper. Term scores of titles: see `_evidence`.
+
+    `usual` are the mean cosine and the mean TF-IDF cosine (n,) of each paper to papers on any topic. They are
+    subtracted, because what a paper shares with all papers does not make it like the liked ones. The differences are
+    standardized over the candidates, as for interests. Nearness is the weighted sum of cosine and TF-IDF cosine, and
+    serves to name the nearest liked paper.
     """
     nearest = calibration.nearest
     logit = calibration.library_words_only if cosines is None else calibration.library
@@ -299,7 +350,7 @@ def library_judged(
     near = None if meaning is None else standardized((meaning - usual_cosines)[None], calibration.library_cosines)[0]
     words = None if tfidf is None else _mean(tfidf, nearest)
     standard_words = None if words is None else standardized((words - usual_tfidf)[None], calibration.library_words)[0]
-    each = sum(
+    nearness = sum(
         factor / known.spread * part
         for factor, known, part in (
             (logit.meaning, calibration.library_cosines, cosines),
@@ -308,59 +359,67 @@ def library_judged(
         if part is not None
     )
     logits = _logits(logit, near, standard_words)
-    named = None if titles is None else _evidence(titles, nearest)
-    if named is not None:
-        logits = logits + logit.titles * named
-    judged = Judged(logits=logits, meaning=meaning, words=words, near=near, standard_words=standard_words, titles=named)
-    return judged, np.asarray(each)
+    title_scores = None if titles is None else _evidence(titles, nearest)
+    if title_scores is not None:
+        logits = logits + logit.titles * title_scores
+    judged = Judged(
+        logits=logits, meaning=meaning, words=words, near=near, standard_words=standard_words, titles=title_scores
+    )
+    return judged, np.asarray(nearness)
 
 
 def any_of(logits: Floats) -> Floats:
-    """Return (n,) logit of 1 - product of (1 - p_i) over the interests, exact also where p is all but 0 or 1."""
-    none = np.zeros(logits.shape[1])  # -ln of the product
+    """Return (n,) the logit of 1 - product of (1 - p_i) from the logits (i, n), exact also for p close to 0 or 1."""
+    neg_log_none = np.zeros(logits.shape[1])  # -ln of the product, the probability of no interest
     for row in logits:
-        none = none + np.maximum(row, 0.0) + np.log1p(np.exp(-np.abs(row)))
+        neg_log_none = neg_log_none + np.maximum(row, 0.0) + np.log1p(np.exp(-np.abs(row)))
     with np.errstate(divide="ignore"):
-        return none + np.log(-np.expm1(-none))
+        return neg_log_none + np.log(-np.expm1(-neg_log_none))
 
 
 def with_library(logits: Floats, library: Floats, *, liked: int, calibration: Calibration) -> Floats:
-    """Return the logit (n,) of interests and `liked` papers together."""
-    share = calibration.library_share * liked / (liked + calibration.library_half)
-    return logits + share * (library - calibration.library_base)
+    """Return the logits (n,) by interests and liked papers together; `liked` is the number of liked papers.
+
+    `logits` (n,) are those by interests, `library` (n,) those by liked papers.
+    """
+    library_weight = calibration.library_share * liked / (liked + calibration.library_half)
+    return logits + library_weight * (library - calibration.library_base)
 
 
 def probability(logits: Floats) -> Floats:
-    """Return 1 / (1 + e^-logit)."""
+    """Return 1 / (1 + exp(-logit)), in the shape of the logits."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-logits))
 
 
 def _logits(logit: Logit, meaning: Floats | None, words: Floats | None) -> Floats:
+    """Return intercept plus the weighted parts; at least one part is given."""
     parts = [factor * part for factor, part in ((logit.meaning, meaning), (logit.words, words)) if part is not None]
     return logit.intercept + sum(parts[1:], parts[0])
 
 
 def _evidence(scores: Floats, most: int) -> Floats:
-    """Return (n,) the sum of the nearest ones over the root of their number: three titles that agree say more than
-    one.
+    """Return (n,) the sum of the `most` highest scores (m, n) divided by the square root of their number.
+
+    Unlike the mean, it is higher if several titles match than if one does.
     """
     nearest = _nearest(scores, most)
     return _sum(nearest) / np.sqrt(len(nearest))
 
 
 def _mean(scores: Floats, most: int) -> Floats:
+    """Return (n,) the mean of the `most` highest scores (m, n)."""
     nearest = _nearest(scores, most)
     return _sum(nearest) / len(nearest)
 
 
 def _nearest(scores: Floats, most: int) -> Floats:
-    """Return the `most` highest scores of each paper (most, n), the highest first."""
+    """Return (most, n) the highest scores of each paper, the highest first."""
     return np.sort(scores, axis=0)[::-1][:most]
 
 
 def _sum(rows: Floats) -> Floats:
-    """Return the sum (n,) of rows (m, n), one after the other: the order of the papers does not matter to it."""
+    """Return the sum (n,) of rows (m, n), added one by one, so that it does not depend on the other columns."""
     total = np.zeros(rows.shape[1])
     for row in rows:
         total = total + row

@@ -1,19 +1,25 @@
-"""Find why a paper's place differs between two rankings: undo each possible cause and arrange the list again (G16).
+"""Find why a paper entered the list, left it or moved: undo each possible cause and make the list again (SPEC G16).
+
+Method. `why` takes the later ranking, undoes one possible cause (for example, gives the paper its earlier recency),
+and makes the list again (`final_list.arrange`). If the change of place then disappears, the cause counts.
 
 A cause counts if undoing it alone, with everything else as it is now, would have kept the paper from entering or
-leaving the list, or would have made it move less. Causes that count are ordered:
+leaving the list, or would have made it move less. Causes that count are returned in this order:
 
-1. a place reserved for an interest (a lane) or the contrastive pick, which moves a paper regardless of its score;
-2. the others by how far the paper would be from its place without them (a paper that was not a candidate: infinitely);
-3. where that is equal, in the order of `KINDS`.
+1. a place reserved for an interest (a lane) or for the contrastive pick, which does not depend on the paper's score;
+2. the others, by how far the paper would be from its place without them (a paper that was not a candidate: first);
+3. if that is equal, by the order of `KINDS`.
 
-If no cause counts alone, because several had the same effect, the smallest group found that must be undone together is
-returned (`Causes.decisive` is its size). Everything that can be undone separately is one cause each: each part of the
-paper's own score, the papers that are gone (by reason), new papers, other papers' scores. An edit of the profile and
-another model, calibration or version of the ranking change all scores at once; each is one cause.
+If no cause counts alone, because several had the same effect, a group of causes that must be undone together is
+returned (`_together`); `Causes.decisive` is its size.
 
-To add a kind of cause: add its name to `KINDS` and yield it in `_possible_causes` with how to undo it and a function
-that describes it.
+Possible causes are the changes that can be undone separately: each part of the paper's own score, the papers that are
+gone (one cause for each reason), the new papers, and the changed scores of other papers. An edit of the profile and
+another model, calibration or version of the ranking change all scores at once; each is one cause. The threshold is
+called `line` in headers, and as the kind of a cause in `KINDS`: the paper rose above the threshold or fell below it.
+
+To add a kind of cause: add its name to `KINDS` and yield it in `_possible_causes`, with a function that undoes it and a
+function that describes it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,10 +67,14 @@ _ADDED_IN_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """A reason why a paper moved: its kind (`KINDS`), its words, and the other papers or the part of the score
-    responsible.
+    """A reason why a paper moved.
 
-    `edit`: the part of the words that names an edit of the profile, if any does.
+    Attributes:
+        kind: one of `KINDS`.
+        words: the reason, for readers.
+        papers: the ids of the other papers that are responsible, if any.
+        part: the part of the paper's score that is responsible; None: no single one.
+        edit: the part of `words` that names an edit of the profile; empty if there is none.
     """
 
     kind: str
@@ -75,12 +85,12 @@ class Cause:
 
     @property
     def brief(self) -> str:
-        """The words for a reader who sees beside them what was edited."""
+        """The words with "your edit" for the edit, for a page that shows the edit beside them."""
         return self.words.replace(self.edit, "your edit", 1) if self.edit else self.words
 
     @property
     def sentence(self) -> str:
-        """The words, with the ids of the first three papers."""
+        """The words and the ids of the first three papers."""
         if not self.papers:
             return self.words
         return f"{self.words} ({', '.join(self.papers[:3])}{', …' if len(self.papers) > 3 else ''})"
@@ -91,7 +101,7 @@ OTHERS = Cause(kind="others", words="its score is the same; others came or went"
 
 
 def largest_part(two: TwoRankings, paper_id: str) -> Cause:
-    """Return the part of the paper's own score that differs most; whether it changed the place is not checked."""
+    """Return as a cause the part of the paper's own score that differs most, without checking that it had an effect."""
     parts = two.parts(paper_id)
     name = max(parts, key=lambda part: (abs(parts[part]), part), default=None)
     if name is None or abs(parts[name]) <= NOTICED:
@@ -100,7 +110,7 @@ def largest_part(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def own_words(two: TwoRankings, at: int, name: str, by: float) -> tuple[str, str]:
-    """Return kind and words of the part `name` of the score of paper number `at`, which differs by `by`."""
+    """Return the kind and words of a cause: part `name` of the score of paper number `at` differs by `by` points."""
     old, new = (rows[two.ids[at]] for rows in two.rows)
     dimension = f"{_part_in_words(name)} {by:+.3f}"
     then, now = probability_of(old), probability_of(new)
@@ -144,12 +154,12 @@ def gone(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def come(two: TwoRankings, paper_id: str) -> Cause:
-    """Return why a paper that was not a candidate is one now."""
-    was = (two.removed_before or {}).get(paper_id)
+    """Return why a paper that was not a candidate before is one now."""
+    reason_before = (two.removed_before or {}).get(paper_id)
     edited = candidates_edited(two.edits) if two.edited else None
     named = edit_in_words(edited) if edited else ""
-    if was:
-        words = f"no longer removed, as it was before: {removed_in_words(was)}"
+    if reason_before:
+        words = f"no longer removed, as it was before: {removed_in_words(reason_before)}"
         return Cause(kind="removed", words=f"{words}{named and f'; {named}'}", edit=named)
     known = two.removed_before is not None and ordinal(two.days.get(paper_id)) <= ordinal(
         _day(two.headers[0].get("as_of"))
@@ -160,10 +170,13 @@ def come(two: TwoRankings, paper_id: str) -> Cause:
 
 
 def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
-    """Return the cause for papers that got (`side` 1) or lost (0) the place reserved for an interest."""
+    """Return the cause that papers `which` (n,) got (`side` 1) or lost (0) a place reserved for an interest.
+
+    `at` is the number of the paper to explain.
+    """
     places = two.headers[side].get("lane_places") or {}
-    papers = [two.ids[each] for each in np.flatnonzero(which) if two.ids[each] in places]
-    interests = ", ".join(dict.fromkeys(places[each] for each in papers))
+    papers = [two.ids[number] for number in np.flatnonzero(which) if two.ids[number] in places]
+    interests = ", ".join(dict.fromkeys(places[number] for number in papers))
     if two.ids[at] in papers:
         interest = places[two.ids[at]]
         if side:
@@ -176,14 +189,14 @@ def by_lane(two: TwoRankings, at: int, which: Bools, side: int) -> Cause:
 
 
 def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """Return the function that describes a change of the contrastive pick."""
+    """Return a function that describes a change of the contrastive pick for paper number `at`."""
 
     def describe(_: ReadingList) -> Cause:
         if two.new.pick[at]:
             return Cause(kind="pick", words="the contrastive pick: it differs from the others")
         if two.old.pick[at]:
             return Cause(kind="pick", words="no longer the contrastive pick")
-        others = tuple(two.ids[each] for each in np.flatnonzero(two.new.pick))
+        others = tuple(two.ids[number] for number in np.flatnonzero(two.new.pick))
         words = "the last place goes to the contrastive pick" if others else "no place goes to a contrastive pick"
         return Cause(kind="pick", words=words, papers=others)
 
@@ -191,7 +204,7 @@ def by_pick(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 
 
 def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
-    """Return the function that describes other papers whose scores changed: those that passed it, or fell below it."""
+    """Return a function that names the papers whose changed scores moved them past paper number `at`, or below it."""
 
     def describe(without: ReadingList) -> Cause:
         over = two.common & (two.now.place < two.now.place[at]) & (without.place > without.place[at])
@@ -207,31 +220,31 @@ def passed(two: TwoRankings, at: int) -> Callable[[ReadingList], Cause]:
 def by_others(
     two: TwoRankings, kind: str, at: int, which: Bools, words: str, otherwise: Bools, *, edit: str = ""
 ) -> Cause:
-    """Return a cause made of other papers: those of the mask `which`, or of `otherwise` if `which` has none.
+    """Return a cause that names other papers: those of the mask `which` (n,), or of `otherwise` if `which` has none.
 
-    `words` contain `{papers}` or `{new}` for their number, and may contain `{are}` for the verb. `edit`: see `Cause`.
+    `words` is a format string: `{papers}` and `{new}` become their number, `{are}` the verb. `edit`: see `Cause`.
     """
     named = which if which.any() else otherwise
-    order = sorted(np.flatnonzero(named), key=lambda each: (two.now.place[each], each))
+    order = sorted(np.flatnonzero(named), key=lambda number: (two.now.place[number], number))
     plural = "s" if len(order) != 1 else ""
     papers, new = (f"{len(order)} {noun}{plural}" for noun in ("paper", "new paper"))
-    said = words.format(papers=papers, new=new, are="are" if plural else "is")
+    reason = words.format(papers=papers, new=new, are="are" if plural else "is")
     freed = kind in _FREES and two.old.member[at] and not two.rows[0][two.ids[at]]["shown"]
-    said = f"a place is free: {said}" if freed else f"others came or went: {said}"
+    reason = f"a place is free: {reason}" if freed else f"others came or went: {reason}"
     same = two.common[at] and all(
-        abs(one[at] - other[at]) < NOTICED
-        for one, other in ((two.old.final, two.new.final), (two.old.probability, two.new.probability))
+        abs(earlier[at] - later[at]) < NOTICED
+        for earlier, later in ((two.old.final, two.new.final), (two.old.probability, two.new.probability))
     )
     return Cause(
         kind=kind,
-        words=f"its score is the same; {said}" if same else said,
-        papers=tuple(two.ids[each] for each in order),
+        words=f"its score is the same; {reason}" if same else reason,
+        papers=tuple(two.ids[number] for number in order),
         edit=edit,
     )
 
 
 def ratings(two: TwoRankings, at: int) -> Cause:
-    """Return the cause for what the reader's ratings taught, with how much that changes this paper's probability."""
+    """Return the cause that ratings taught something new, and how this changes the probability of paper number `at`."""
     old, new = (rows.get(two.ids[at]) for rows in two.rows)
     then, now = (learned_of(row) if row else 0.0 for row in (old, new))
     moved = f", which {_influence(then, now)}" if abs(now - then) > NOTICED else ""
@@ -239,7 +252,7 @@ def ratings(two: TwoRankings, at: int) -> Cause:
 
 
 def _influence(then: float, now: float) -> str:
-    """Describe how ratings change a probability now, and before, such as "lowers its probability by 0.02"."""
+    """Describe how ratings change a probability now and changed it before: "lowers its probability by 0.02"."""
     if abs(now) <= NOTICED:
         return f"no longer {'raises' if then > 0 else 'lowers'} its probability by {abs(then):.2f}"
     before = f" (before it {'raised' if then > 0 else 'lowered'} it by {abs(then):.2f})" if abs(then) > NOTICED else ""
@@ -247,7 +260,7 @@ def _influence(then: float, now: float) -> str:
 
 
 def edit(two: TwoRankings, at: int) -> Cause:
-    """Return the cause for an edit, with the part of the paper's own score that it changed most."""
+    """Return the cause for an edit, and the part of the score of paper number `at` that changed most."""
     words = " and ".join(two.recomputed or two.rules_differ)
     if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at])).part:
         words += f": {part.words}"
@@ -258,8 +271,9 @@ def edit(two: TwoRankings, at: int) -> Cause:
 
 
 def alone(rule: LineRule) -> Cause:
-    """Return the cause for a doubtful paper that is shown alone in the first list of these interests, or no longer
-    is.
+    """Return the cause that a doubtful paper is shown alone, as only the first list of these interests does.
+
+    `rule` is that of the later list: with `never_empty` it is such a first list, else the earlier list was.
     """
     if rule.never_empty:
         words = "the first list for these interests shows its best paper even if it is doubtful"
@@ -291,7 +305,7 @@ KINDS = (
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
     "alone",  # the best paper, shown alone because the first list for these interests would be empty
-    "line",
+    "line",  # the threshold
     "shortlist",
     "tenth",
     "window",
@@ -302,12 +316,12 @@ KINDS = (
     "others",  # other papers, whose scores changed
     "level",  # a difference too small to be displayed
 )
-_FIRST = ("lane", "pick")
+_FIRST = ("lane", "pick")  # kinds that precede all others, since the paper's score does not matter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Causes:
-    """The causes found, in the order of the module's docstring. The first `decisive` of them decide together."""
+    """All causes that count, in the order of the module's docstring; the first `decisive` of them decide together."""
 
     all: tuple[Cause, ...]
     decisive: int = 1
@@ -315,22 +329,26 @@ class Causes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Possible:
-    """A possible cause. `undo` returns the later ranking's papers without it, `describe` the cause from their list."""
+    """A change that may be a cause.
+
+    `undo` returns the later ranking's papers without the change. `describe` returns the cause, given the list without
+    it.
+    """
 
     kind: str
     undo: Callable[[ScoredPapers], ScoredPapers]
     describe: Callable[[ReadingList], Cause]
-    by: float = 0.0  # points that it adds to the paper's own score
+    by: float = 0.0  # points that the change adds to the paper's own score
 
 
 def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | None, int | None]) -> Causes:
-    """Return why the paper entered the list, left it, or moved from the first of the `places` to the second."""
+    """Return why a paper entered the list, left it, or moved from the first of the `places` to the second."""
     old, new = (rows.get(paper_id) for rows in two.rows)
     if new is None:
         return Causes(all=(gone(two, paper_id),))
-    at, own = two.at[paper_id], []
+    at, arrival = two.at[paper_id], []
     if old is None:
-        own.append(come(two, paper_id))
+        arrival.append(come(two, paper_id))
 
     def flips(without: ReadingList) -> bool:
         if outcome == "entered":
@@ -340,30 +358,30 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
         rose = (places[0] or 0) > (places[1] or 0)
         return bool(without.place[at] > two.now.place[at] if rose else without.place[at] < two.now.place[at])
 
-    if bool(two.now.listed[at]) != (outcome != "left"):  # the stored list follows rules that are not known here
-        return Causes(all=tuple(own) or (largest_part(two, paper_id),))
+    if bool(two.now.listed[at]) != (outcome != "left"):  # the stored list was made by unknown rules
+        return Causes(all=tuple(arrival) or (largest_part(two, paper_id),))
     possible = list(_possible_causes(two, at))
-    found = []
-    for each in possible:
-        without = arrange(each.undo(two.new))
+    counting = []
+    for change in possible:
+        without = arrange(change.undo(two.new))
         if flips(without):
             distance = abs(int(without.place[at]) - int(two.now.place[at]))
-            found.append((each.kind not in _FIRST, -distance, KINDS.index(each.kind), each.describe(without)))
-    found.sort(key=lambda one: one[:3])
-    lanes = [one for one in found if one[3].kind == "lane"]
-    found = [one for one in found if one not in lanes[1:]]
-    structural = [cause for late, *_, cause in found if not late]
-    holding = (*structural, *own, *(cause for late, *_, cause in found if late))
+            counting.append((change.kind not in _FIRST, -distance, KINDS.index(change.kind), change.describe(without)))
+    counting.sort(key=lambda entry: entry[:3])
+    lanes = [entry for entry in counting if entry[3].kind == "lane"]
+    counting = [entry for entry in counting if entry not in lanes[1:]]
+    structural = [cause for late, *_, cause in counting if not late]
+    holding = (*structural, *arrival, *(cause for late, *_, cause in counting if late))
     if holding:
         return Causes(all=holding)
     up = outcome == "entered" or (outcome == "moved" and (places[0] or 0) > (places[1] or 0))
-    helped = [each for each in possible if each.by == 0 or (each.by > 0) == up]  # the rest worked against it
+    helped = [change for change in possible if change.by == 0 or (change.by > 0) == up]  # the rest worked against it
     together = _together(two, helped, flips) or _together(two, possible, flips)
     return Causes(all=tuple(together), decisive=len(together)) if together else Causes(all=(OTHERS,))
 
 
 def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Yield everything that may have moved paper number `at`, a candidate of the later ranking."""
+    """Yield every change that may have moved paper number `at`, which is a candidate of the later ranking."""
     yield from _claims(two, at)
     recomputed = two.recomputed
     if recomputed or two.rules_differ:
@@ -398,7 +416,7 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPapers:
-    """Return the papers with the earlier parts for those of the mask `which`, summed with the later weights."""
+    """Return the papers with the earlier scores for those of the mask `which` (n,), summed with the later weights."""
     return replace(
         papers,
         probability=np.where(which, two.old.probability, papers.probability),
@@ -408,10 +426,10 @@ def _as_before(two: TwoRankings, papers: ScoredPapers, which: Bools) -> ScoredPa
 
 
 def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Return the papers by the old rules.
+    """Return the papers with the earlier rules.
 
-    If the edit changed scores, papers of both rankings get their old scores, and new ones are summed with the old
-    weights.
+    If the edit changed scores, papers of both rankings get their earlier scores, and the scores of new papers are
+    summed with the earlier weights.
     """
     papers = replace(papers, rules=two.old.rules)
     if asked_of(two.headers[0]).get("line") != asked_of(two.headers[1]).get("line"):
@@ -436,6 +454,7 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
 
 
 def _never_empty(papers: ScoredPapers, value: bool) -> ScoredPapers:
+    """Return the papers with `never_empty` of the threshold's rule set to `value`."""
     rule = papers.rules.line_rule
     if rule is None:
         return papers
@@ -443,15 +462,15 @@ def _never_empty(papers: ScoredPapers, value: bool) -> ScoredPapers:
 
 
 def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
-    """Return the papers with what the ratings had taught before; new papers without any effect of ratings."""
+    """Return the papers with the earlier effect of ratings; new papers with none."""
     weight = two.headers[1]["weights"]["semantic_relevance"]
-    pairs = [[rows.get(each) for rows in two.rows] for each in two.ids]
-    by = np.array([learned_of(new) - (learned_of(old) if old else 0.0) if new else 0.0 for old, new in pairs])
-    return replace(papers, probability=papers.probability - by, final=papers.final - weight * by)
+    pairs = [[rows.get(paper_id) for rows in two.rows] for paper_id in two.ids]
+    effect = np.array([learned_of(new) - (learned_of(old) if old else 0.0) if new else 0.0 for old, new in pairs])
+    return replace(papers, probability=papers.probability - effect, final=papers.final - weight * effect)
 
 
 def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Yield the changes of places that papers get regardless of their score: for an interest, and the pick."""
+    """Yield the changes of places that do not depend on a score: those for an interest, and the pick."""
     then, now = (two.has_lane_place(side) for side in (0, 1))
     settled = two.now.listed & ~now & ~two.new.pick  # listed for its score, so it no longer needs such a place
     fresh, former = now & ~then, then & two.common & ~now & ~settled
@@ -481,19 +500,22 @@ def _claims(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
 
 def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Possible]:
-    """Yield each part of the paper's own score that differs."""
+    """Yield each part of the score of paper number `at` that differs.
+
+    If all scores were `recomputed`, the edit is one cause and nothing is yielded, unless only the weights differ.
+    """
     old, new = (rows[two.ids[at]] for rows in two.rows)
     headers = (two.headers[1], two.headers[1]) if two.weights_only else two.headers
-    for name, by in differences(old, new, headers).items():
+    for name, points in differences(old, new, headers).items():
         if name == LEARNED:
-            continue  # ratings change all papers at once: one cause, in `_possible_causes`
-        kind, words = own_words(two, at, name, by)
+            continue  # ratings change all papers at once, so `_possible_causes` has one cause for them
+        kind, words = own_words(two, at, name, points)
         if recomputed and not two.weights_only:
-            continue  # the part by the old interests or the old model is not known, so the edit is the only cause
+            continue  # what the earlier interests or model would give now is not known, so the edit is the cause
 
-        def undo(papers: ScoredPapers, name: str = name, by: float = by) -> ScoredPapers:
+        def undo(papers: ScoredPapers, name: str = name, points: float = points) -> ScoredPapers:
             final, probability, serves = papers.final.copy(), papers.probability.copy(), papers.serves.copy()
-            final[at] -= by
+            final[at] -= points
             if name == "semantic_relevance":
                 probability[at] += old[name] - new[name]
                 serves[at] = two.old.serves[at]
@@ -502,11 +524,11 @@ def _own_parts(two: TwoRankings, at: int, *, recomputed: bool) -> Iterator[_Poss
         def describe(_: ReadingList, kind: str = kind, words: str = words, name: str = name) -> Cause:
             return Cause(kind=kind, words=words, part=name)
 
-        yield _Possible(kind=kind, undo=undo, describe=describe, by=by)
+        yield _Possible(kind=kind, undo=undo, describe=describe, by=points)
 
 
 def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Yield one possible cause for each reason why papers are no longer candidates."""
+    """Yield one possible cause for each reason why papers are no longer candidates (`gone`)."""
     reasons = dict[Cause, Bools]()
     for row in np.flatnonzero(two.old.member & ~two.new.member):
         cause = gone(two, two.ids[row])
@@ -523,35 +545,36 @@ def _gone_by_reason(two: TwoRankings, at: int) -> Iterator[_Possible]:
 
         def describe(without: ReadingList, cause: Cause = cause, which: Bools = which) -> Cause:
             above = which & (without.place < without.place[at])
-            said = {"shown": "already shown", "window": "no longer in the window"}.get(cause.kind, cause.words)
-            said = "{papers} above it {are} " + said.replace("{", "{{").replace("}", "}}")
-            return by_others(two, cause.kind, at, above, said, which & without.listed, edit=cause.edit)
+            reason = {"shown": "already shown", "window": "no longer in the window"}.get(cause.kind, cause.words)
+            reason = "{papers} above it {are} " + reason.replace("{", "{{").replace("}", "}}")
+            return by_others(two, cause.kind, at, above, reason, which & without.listed, edit=cause.edit)
 
         yield _Possible(kind=cause.kind, undo=undo, describe=describe)
 
 
 def _together(two: TwoRankings, possible: Sequence[_Possible], flips: Callable[[ReadingList], bool]) -> list[Cause]:
-    """Return causes that change the outcome if all of them are undone; empty if undoing every possible one does not.
+    """Return a group of causes that changes the outcome if all of it is undone; empty if there is none.
 
-    Undoes one more at a time in the order of `KINDS`, an edit last, then drops each that is not needed.
+    Undoes one more cause at a time, in the order of `KINDS` and an edit last, until the outcome changes; then drops
+    each cause that is not needed.
     """
     chosen: list[_Possible] = []
     papers = two.new
-    for each in sorted(possible, key=lambda one: (one.kind == "edit", KINDS.index(one.kind))):
-        papers = each.undo(papers)
-        chosen.append(each)
+    for change in sorted(possible, key=lambda cause: (cause.kind == "edit", KINDS.index(cause.kind))):
+        papers = change.undo(papers)
+        chosen.append(change)
         if flips(arrange(papers)):
             break
     else:
         return []
-    for each in list(chosen[:-1]):
+    for change in list(chosen[:-1]):
         papers = two.new
-        for other in (one for one in chosen if one is not each):
+        for other in (cause for cause in chosen if cause is not change):
             papers = other.undo(papers)
         if flips(arrange(papers)):
-            chosen.remove(each)
+            chosen.remove(change)
     papers = two.new
-    for each in chosen:
-        papers = each.undo(papers)
+    for change in chosen:
+        papers = change.undo(papers)
     without = arrange(papers)
-    return [each.describe(without) for each in sorted(chosen, key=lambda one: KINDS.index(one.kind))]
+    return [change.describe(without) for change in sorted(chosen, key=lambda cause: KINDS.index(cause.kind))]

@@ -1,6 +1,6 @@
-"""What changed between two rankings of a profile: which papers entered, left or moved, and why (SPEC G16).
+"""Compare two rankings of a profile: which papers entered, left or moved, and why (SPEC G16).
 
-`causes` decides why, by undoing what may have been the cause; here the two lists are compared and put in words.
+This module compares the two lists and describes the differences. `causes.py` finds the reasons.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _LINEAGE = (
     "line",
     "quiet",
 )
-# What a ranking was computed from, in words; the other names speak for themselves.
+# Names for readers of keys of `_LINEAGE`; the others are shown with spaces for underscores.
 _NAMES = {
     "model": "embedding model",
     "llm_model": "language model",
@@ -39,27 +39,33 @@ _NAMES = {
     "top_k": "places in the list",
     "line": "threshold",
 }
-# Values that mean nothing to a reader: hashes.
+# Sentences for keys whose values are hashes, which are not shown.
 _HASHES = {
     "profile_hash": "the profile was edited",
     "preferences": "what the ratings teach has changed",
     "calibration": "the calibration of relevance has changed",
     "llm_prompt": "the prompt of the language model has changed",
 }
-# What a paper's reason says where it names the same.
+# The words of a paper's reason that mean the same as a difference of the key.
 _NAMED_AS = {
     "profile_hash": "the profile was edited",
     "preferences": "what your ratings taught",
     "calibration": "another calibration",
 }
-_ALSO = 2  # further causes that are named for a paper
+_ALSO = 2  # causes that are named for a paper beside the deciding ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One paper's places (None: not in the list) and scores before and after, and by how much each part moved it.
+    """A paper whose place differs.
 
-    `reason` names what decided; `causes` are all that hold, the deciding ones (`decisive`, mostly one) first.
+    Attributes:
+        before, after: its places; None: not in the list.
+        score_before, score_after: its final scores; None: not a candidate.
+        parts: by how much each part of its score differs, by name.
+        reason: the deciding causes as a sentence.
+        causes: all causes that count, the deciding ones first.
+        decisive: the number of deciding causes, mostly 1.
     """
 
     paper_id: str
@@ -74,13 +80,16 @@ class Move:
 
     @property
     def also(self) -> tuple[Cause, ...]:
-        """Causes that hold beside the deciding one."""
+        """The first causes that count beside the deciding ones."""
         return self.causes[self.decisive :][:_ALSO]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Papers of either list whose place differs, and what the two rankings were computed from, where that differs."""
+    """The papers whose place differs.
+
+    `lineage` has what the rankings were computed from, where it differs: (earlier, later) by key of the header.
+    """
 
     entered: tuple[Move, ...]
     left: tuple[Move, ...]
@@ -89,7 +98,7 @@ class Changes:
 
     @property
     def unnamed(self) -> Mapping[str, tuple[Any, Any]]:
-        """The lineage without what the reason of a paper already names."""
+        """The items of the lineage that no paper's reason names."""
         moves = (*self.entered, *self.left, *self.moved)
         reasons = " ".join(move.reason for move in moves)
         return {
@@ -109,29 +118,31 @@ def changes_between(
     days: Mapping[str, date] | None = None,
     edits: Mapping[str, str] | None = None,
 ) -> Changes:
-    """Compare two rankings' rows (`ranking_schema()`) with their headers. Lists are in the order of the later ranking,
-    papers that left in that of the earlier.
+    """Compare two rankings of a profile, given their rows (`ranking_schema()`) and their headers (earlier, later).
 
-    `removed` gives the filter reasons of the later ranking by paper id, `removed_before` those of the earlier (None:
-    not known), `days` the papers' days of first submission, which decide ties, and `edits` what was edited in the
-    profile in between (`profile_edits`; None: not known).
+    `removed` has the filter reasons of the later ranking by paper id, `removed_before` those of the earlier one (None:
+    not known). `days` are the papers' days of first submission, which break ties. `edits` is what was edited in the
+    profile in between (`profile_edits`; None: not known). Papers that left are in the order of the earlier ranking,
+    all others in that of the later one.
     """
     rows = before.to_pylist(), after.to_pylist()
     compared = TwoRankings(
         *rows, headers=headers, removed=removed, removed_before=removed_before, days=days or {}, edits=edits
     )
     then, now = ({row["paper_id"]: row["rank"] for row in side if row["shown"]} for side in rows)
-    asked = [asked_of(header) for header in headers]
+    requested = [asked_of(header) for header in headers]
     return Changes(
-        entered=tuple(_move(each, None, now[each], compared) for each in now if each not in then),
-        left=tuple(_move(each, then[each], None, compared) for each in then if each not in now),
+        entered=tuple(_move(paper_id, None, now[paper_id], compared) for paper_id in now if paper_id not in then),
+        left=tuple(_move(paper_id, then[paper_id], None, compared) for paper_id in then if paper_id not in now),
         moved=tuple(
-            _move(each, then[each], now[each], compared) for each in now if each in then and then[each] != now[each]
+            _move(paper_id, then[paper_id], now[paper_id], compared)
+            for paper_id in now
+            if paper_id in then and then[paper_id] != now[paper_id]
         ),
         lineage={
-            name: (asked[0].get(name), asked[1].get(name))
+            name: (requested[0].get(name), requested[1].get(name))
             for name in _LINEAGE
-            if asked[0].get(name) != asked[1].get(name)
+            if requested[0].get(name) != requested[1].get(name)
         },
     )
 
@@ -153,14 +164,15 @@ def _move(paper_id: str, before: int | None, after: int | None, compared: TwoRan
 
 
 def difference_in_words(name: str, before: object, after: object) -> str:
-    """Return what two rankings were computed from and differs, an item of `Changes.lineage`, in words."""
-    shown = ("none" if value is None else str(value) for value in (before, after))
-    return _HASHES.get(name) or f"{_NAMES.get(name, name.replace('_', ' '))}: {' → '.join(shown)}"
+    """Return an item of `Changes.lineage` in words."""
+    values = ("none" if value is None else str(value) for value in (before, after))
+    return _HASHES.get(name) or f"{_NAMES.get(name, name.replace('_', ' '))}: {' → '.join(values)}"
 
 
 def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
-    """Return the changes in words, one line a paper, and last what the rankings were computed from, where that
-    differs.
+    """Return the changes in words: a line for each paper, then the differences in what the rankings depend on.
+
+    `titles` are by paper id. Papers that left because they were already shown are one line together.
     """
 
     def line(move: Move) -> str:
@@ -169,11 +181,13 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
         return f"{places}  {move.paper_id} {titles.get(move.paper_id, '')} ({move.reason}{also})"
 
     lines = [f"entered: {line(move)}" for move in changes.entered]
-    shown = [move for move in changes.left if [cause.kind for cause in move.causes] == ["shown"]]
-    lines += [f"left: {line(move)}" for move in changes.left if move not in shown]
-    if shown:
-        papers = "1 paper that was" if len(shown) == 1 else f"{len(shown)} papers that were"
-        lines.append(f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in shown)})")
+    already_shown = [move for move in changes.left if [cause.kind for cause in move.causes] == ["shown"]]
+    lines += [f"left: {line(move)}" for move in changes.left if move not in already_shown]
+    if already_shown:
+        papers = "1 paper that was" if len(already_shown) == 1 else f"{len(already_shown)} papers that were"
+        lines.append(
+            f"left: {papers} already shown on an earlier day ({', '.join(move.paper_id for move in already_shown)})"
+        )
     lines += [f"moved: {line(move)}" for move in changes.moved]
     lines += [difference_in_words(name, *values) for name, values in changes.unnamed.items()]
     return lines or ["nothing has changed"]

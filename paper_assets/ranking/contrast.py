@@ -1,4 +1,7 @@
-"""Contrast: one paper with a different approach, so that a list does not repeat itself (SPEC G12, G13)."""
+"""Select the contrastive paper, which differs from the list in one aspect, and compare shown papers (SPEC G12-G14).
+
+`contrastive_pick` selects the paper for the last place. `comparison_notes` names similar pairs of shown papers.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +21,7 @@ from paper_assets.text.words import normal_form
 
 Bools = NDArray[np.bool_]
 
-# What must differ (the type's own name), and what must be the same for the difference to mean anything.
+# For each type of contrast (the dimension that must differ) the dimension that must be shared.
 SHARED = {"method": "problem", "assumption": "method", "domain": "method"}
 
 CONTRASTIVE_PICK = "CONTRASTIVE_PICK"
@@ -27,13 +30,21 @@ _FIRST_LOOK = 64  # papers; most contrasts are found among these
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """The pick: its place in the order it was picked from (0 = best), and in what it differs from the chosen."""
+    """The contrastive pick, and in what it differs from the chosen papers.
+
+    Attributes:
+        place: its place in the order that it was picked from; 0 is the best.
+        kind: the dimension in which it differs.
+        like: the places of the chosen papers that have one of the traits `shared`.
+        shared: its traits on the dimension `SHARED[kind]` that are common among the chosen papers.
+        info: the result's `contrastive_info` (G12).
+    """
 
     place: int
     kind: ContrastiveType
-    like: tuple[int, ...]  # places of the chosen papers that share `shared` with it
-    shared: tuple[str, ...]  # common traits of the chosen ones that it has too, on the dimension to be shared
-    info: dict[str, Any]  # `contrastive_info` of G12
+    like: tuple[int, ...]
+    shared: tuple[str, ...]
+    info: dict[str, Any]
 
 
 def contrastive_pick(
@@ -51,38 +62,37 @@ def contrastive_pick(
     - on the dimension `kind` it has traits, the chosen ones have some, and no chosen paper has one of its traits;
     - on the dimension `SHARED[kind]` it has a trait that is common among the chosen ones (`common_traits`).
 
-    With nothing chosen (top_k = 1) there is nothing to contrast with, and the answer is None.
+    Returns None if nothing is chosen (top_k = 1), because there is nothing to contrast with.
     """
     first = traits_of(texts.take(order[:chosen]).to_pylist(), taxonomy)
-    theirs: Bools = np.logical_or.reduce(first)
+    chosen_traits: Bools = np.logical_or.reduce(first)
     differ, same = taxonomy.columns[kind], taxonomy.columns[SHARED[kind]]
     common = common_traits(first[:, same])
-    if not (theirs[differ].any() and common.any()):
+    if not (chosen_traits[differ].any() and common.any()):
         return None
     start, size = chosen, _FIRST_LOOK
     while start < len(order):
         traits = traits_of(texts.take(order[start : start + size]).to_pylist(), taxonomy)
-        contrasts = traits[:, differ].any(axis=1) & ~(traits[:, differ] & theirs[differ]).any(axis=1)
+        contrasts = traits[:, differ].any(axis=1) & ~(traits[:, differ] & chosen_traits[differ]).any(axis=1)
         fits = contrasts & (traits[:, same] & common).any(axis=1)
         if fits.any():
-            found = int(np.argmax(fits))
-            shared = traits[found, same] & common
+            row = int(np.argmax(fits))
+            shared = traits[row, same] & common
             return Contrast(
-                place=start + found,
+                place=start + row,
                 kind=kind,
                 like=tuple(np.flatnonzero((first[:, same] & shared).any(axis=1)).tolist()),
                 shared=tuple(np.array(taxonomy.names[same])[shared].tolist()),
-                info=_info(first, traits[found], kind, taxonomy),
+                info=_info(first, traits[row], kind, taxonomy),
             )
         start, size = start + size, 2 * size
     return None
 
 
 def common_traits(traits: Bools) -> Bools:
-    """Return (t,) the traits that at least half of the papers (n, t) have; if there is none, those that most papers
-    have.
+    """Return (t,) which traits at least half of the papers (n, t) have; if none, those of the largest number of papers.
 
-    All papers would be too much to ask: abstracts do not name everything, and five chosen papers rarely share a word.
+    Traits that all papers have would be too few: abstracts do not name every trait of a paper.
     """
     papers = traits.sum(axis=0)
     half = 2 * papers >= max(len(traits), 1)
@@ -95,15 +105,16 @@ def contrast_tags(kind: ContrastiveType) -> tuple[str, str]:
 
 
 def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return the fields of the note: `kind` leads the dimensions; others follow where the pick shares nothing with
-    any chosen paper either.
+    """Return `contrastive_info` of the traits `first` (chosen, t) of the chosen papers and `this` (t,) of the pick.
+
+    Its dimensions are `kind` and the others in which the pick shares no trait with any chosen paper.
     """
-    theirs: Bools = np.logical_or.reduce(first)
+    chosen_traits: Bools = np.logical_or.reduce(first)
     common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in TRAIT_DIMENSIONS])
 
     def parted(dimension: str) -> bool:
         part = taxonomy.columns[dimension]
-        return bool(this[part].any() and theirs[part].any() and not (this[part] & theirs[part]).any())
+        return bool(this[part].any() and chosen_traits[part].any() and not (this[part] & chosen_traits[part]).any())
 
     dimensions: Sequence[str] = [kind, *(name for name in TRAIT_DIMENSIONS if name != kind and parted(name))]
     return {
@@ -122,7 +133,7 @@ def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) 
 
 
 _MOST_WORDS = 3  # of a paper's own traits in a note
-_WORD = re.compile(r"\w{4,}")  # short ones say little; the empty ones below are not those of BM25, but of titles
+_WORD = re.compile(r"\w{4,}")  # shorter words do not distinguish papers; those below are frequent in titles
 _EMPTY_WORDS = frozenset([
     "about", "after", "among", "approach", "based", "beyond", "both", "does", "from", "into", "learning", "method",
     "methods", "model", "models", "more", "over", "paper", "study", "than", "that", "their", "these", "this",
@@ -141,12 +152,12 @@ def comparison_notes(
     scoring: ScoringConfig,
     contrast: Contrast | None = None,
 ) -> list[dict[str, Any]]:
-    """Return notes on the shown papers, given in rank order with vectors (k, d) if there are any; with a `contrast` the
-    last one is the pick.
+    """Return notes (G14) on pairs of similar papers among the shown ones, and on the contrastive pick.
 
-    Two papers are similar if their cosine is at least `similar_pair`, or at least `similar_pair_with_traits` and they
-    share a problem and a method; without vectors such traits are enough. The pick is in no similar pair. The notes
-    are in the order of the ranks, the pick's at the end.
+    The k shown papers are given in the order of their ranks; with a `contrast` the last one is the pick, which is not
+    compared. `vectors` is (k, d). Two papers are similar if their cosine is at least `similar_pair`, or at least
+    `similar_pair_with_traits` and they share a problem and a method; without vectors the traits are enough. Notes are
+    in the order of the ranks, with that of the pick last.
     """
     texts = [f"{title} . {abstract}" for title, abstract in zip(titles, abstracts, strict=True)]
     traits = traits_of(texts, taxonomy)
@@ -201,5 +212,5 @@ def _own_words(title: str, other: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the telling words of a text in normal form, each once."""
+    """Return the words of a text that can distinguish it, in normal form, each once."""
     return [word for word in dict.fromkeys(_WORD.findall(normal_form(text))) if word not in _EMPTY_WORDS]

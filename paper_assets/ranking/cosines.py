@@ -1,9 +1,12 @@
-"""Compare the vectors of papers with those of a few texts, so that a paper's bits do not depend on the other papers."""
+"""Compute cosines between the vectors of papers and of a few texts, reproducible to the last bit.
+
+The cosine of a paper does not depend on which other papers are computed with it, or in which order.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-_ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and as much of products: they stay in the cache
+_ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and the same for products: both fit in the cache
 
 
 def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -21,12 +24,14 @@ def signed_cosines(
     """
     queries = np.ascontiguousarray(texts, dtype=np.float64)
     norms = [np.sqrt((query * query).sum()) for query in queries]
-    found = np.zeros((len(queries), len(vectors)))
+    result = np.zeros((len(queries), len(vectors)))
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.ascontiguousarray(vectors[start : start + _ROWS_AT_ONCE], dtype=np.float64)
-        room = np.empty_like(rows)
-        lengths = np.sqrt(np.multiply(rows, rows, out=room).sum(axis=1))
+        buffer = np.empty_like(rows)
+        lengths = np.sqrt(np.multiply(rows, rows, out=buffer).sum(axis=1))
         for number, query in enumerate(queries):
-            products, both = np.multiply(rows, query, out=room).sum(axis=1), lengths * norms[number]
-            np.divide(products, both, out=found[number, start : start + len(rows)], where=both > 0)
-    return np.nan_to_num(found).T
+            products, lengths_product = np.multiply(rows, query, out=buffer).sum(axis=1), lengths * norms[number]
+            np.divide(
+                products, lengths_product, out=result[number, start : start + len(rows)], where=lengths_product > 0
+            )
+    return np.nan_to_num(result).T

@@ -21,13 +21,13 @@ Bools = NDArray[np.bool_]
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _BETWEEN_NAMES = "\0"
-# Typed, typographic, modifier letters, primes, accents standing alone: all are written in O'Connor.
+# All characters that are used as the apostrophe of O'Connor: typed, typographic, modifiers, primes, spacing accents.
 _APOSTROPHES = str.maketrans(dict.fromkeys("'`´‘’‛ʹʻʼʽˈˊˋ′‵＇", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DimensionFacts:
-    """What the dimensions judge by. Arrays (n,), matches of the asked keywords (n, k)."""
+    """What the dimensions of n papers are computed from. Arrays are (n,), matches of the k must keywords (n, k)."""
 
     candidates: pa.Table
     must_found: Bools
@@ -41,7 +41,7 @@ class DimensionFacts:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension: its name in the weights, the words for people, and its values (n,)."""
+    """One dimension: its name in the weights, its words for readers, and the function that computes it (n,)."""
 
     name: str
     words: str
@@ -49,56 +49,57 @@ class Dimension:
 
 
 def must_keywords(found: Bools) -> Floats:
-    """Return the share of the asked keywords that each paper holds, from the matches (n, k); 1 if none is asked."""
-    papers, asked = found.shape
-    return found.sum(axis=1) / asked if asked else np.ones(papers)
+    """Return the share (n,) of the must keywords that each paper contains, from matches (n, k); 1 if there are none."""
+    papers, keywords = found.shape
+    return found.sum(axis=1) / keywords if keywords else np.ones(papers)
 
 
 def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """Return 1 where a preferred author is among the authors, else 0; 1 for all if none is preferred.
+    """Return (n,) 1 if a preferred author is among the authors, else 0; 1 for all if no author is preferred.
 
-    Names are the same if they are after `name_form`, where one of the two may lack the other's middle initials:
-    `Maria K. O'Connor` is `Maria O’Connor`, and not `Maria L. O'Connor`. `J. Smith` is not `John Smith`: the initial
-    fits too many people to be trusted, so a profile names both if it wants both.
+    Two names are the same if their `name_form` is equal, with or without the middle initials of one of them:
+    `Maria K. O'Connor` is `Maria O’Connor`, but not `Maria L. O'Connor`. `J. Smith` is not `John Smith`, because the
+    initial fits too many people; a profile that means both names both.
     """
     if not preferred:
         return np.ones(table.num_rows)
     authors = table.column("authors").combine_chunks()
     names = pc.list_flatten(authors).dictionary_encode()
-    may = np.flatnonzero(_may_be(names.dictionary, preferred))
-    known = may[same_person(names.dictionary.take(may).to_pylist(), preferred).any(axis=1)]
+    candidates = np.flatnonzero(_may_be(names.dictionary, preferred))
+    matching = candidates[same_person(names.dictionary.take(candidates).to_pylist(), preferred).any(axis=1)]
     trust = np.zeros(table.num_rows)
-    trust[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), known)]] = 1.0
+    trust[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), matching)]] = 1.0
     return trust
 
 
 def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
-    """Return (n, k) whether name i is that of preferred author k."""
-    found = np.zeros((len(names), len(preferred)), dtype=bool)
+    """Return (n, k) whether each name is that of each preferred author, by the rule of `author_trust`."""
+    same = np.zeros((len(names), len(preferred)), dtype=bool)
     wanted = [(form, _without_initials(form)) for form in _name_forms(preferred)]
     endings = {form.rpartition(" ")[2] for form, _ in wanted}
     for row, form in enumerate(_name_forms(names)):
-        if form and form.rpartition(" ")[2] in endings:  # so few that the rest may be asked one by one
+        if form and form.rpartition(" ")[2] in endings:  # few names reach this comparison
             short = _without_initials(form)
-            found[row] = [form in (asked, asked_short) or short == asked for asked, asked_short in wanted]
-    return found
+            same[row] = [form in (full, without_initials) or short == full for full, without_initials in wanted]
+    return same
 
 
 def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
-    """Return (n,) which names are to be compared with care: those not in ASCII, and those that contain the last word of
-    a preferred one. A few passes in C settle most names, so that few take the steps of `name_form`.
+    """Return (n,) which names could be a preferred one: those not in ASCII, and those with the last word of one.
+
+    A fast first pass in Arrow: only the names that it returns are compared by `name_form`.
     """
-    may: Bools = ~pc.string_is_ascii(names).to_numpy(zero_copy_only=False)
+    possible: Bools = ~pc.string_is_ascii(names).to_numpy(zero_copy_only=False)
     plain = pc.ascii_lower(names)
     for apostrophe in "'`":
         plain = pc.replace_substring(plain, apostrophe, "")
     for ending in {form.rpartition(" ")[2] for form in _name_forms(preferred)} - {""}:
-        may |= pc.match_substring(plain, ending).to_numpy(zero_copy_only=False)
-    return may
+        possible |= pc.match_substring(plain, ending).to_numpy(zero_copy_only=False)
+    return possible
 
 
 def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """Return 1 where an affiliation contains a preferred institution as whole words; 1 for all if none is preferred."""
+    """Return (n,) 1 if an affiliation contains a preferred institution (whole words); 1 for all if there is none."""
     if not preferred:
         return np.ones(table.num_rows)
     places = pc.fill_null(pc.binary_join(table.column("affiliations"), BETWEEN_FIELDS), "")
@@ -109,20 +110,20 @@ def institution_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
 
 
 def recency(ages: Floats, scoring: ScoringConfig) -> Floats:
-    """Return marks that fall in steps with the age in days; an unknown age (NaN) counts as old, the future as new."""
-    worth = np.full(len(ages), scoring.recency_floor)
+    """Return (n,) points that fall in steps with the age in days (n,); an unknown age (NaN) is old, the future new."""
+    points = np.full(len(ages), scoring.recency_floor)
     for days, value in sorted(scoring.recency_steps, reverse=True):
-        worth[ages <= days] = value
-    return worth
+        points[ages <= days] = value
+    return points
 
 
 def practicality(code: Bools, downloaded: Bools, scoring: ScoringConfig) -> Floats:
-    """Return marks for code and a PDF at hand, together at most 1."""
+    """Return (n,) points for available code and for a local PDF, together at most 1."""
     return np.minimum(code * scoring.practicality_code + downloaded * scoring.practicality_pdf, 1.0)
 
 
 DIMENSION_TABLE = (
-    # Judged apart, by meaning and words (relevance.py): 0 until then.
+    # Computed separately, in relevance.py; 0 until then.
     Dimension("semantic_relevance", "relevance to your interests", lambda facts: np.zeros(len(facts.ages))),
     Dimension("must_keywords", "keywords you ask for", lambda facts: must_keywords(facts.must_found)),
     Dimension(
@@ -142,15 +143,16 @@ DIMENSION_TABLE = (
         lambda facts: practicality(facts.code, facts.downloaded, facts.scoring),
     ),
 )
-DIMENSIONS_IN_WORDS = {each.name: each.words for each in DIMENSION_TABLE}
+DIMENSIONS_IN_WORDS = {dimension.name: dimension.words for dimension in DIMENSION_TABLE}
 
 
 def name_form(name: str) -> str:
-    """Return a person's name as it is compared: `Müller, J.-P.` and `j p muller` are the same."""
+    """Return a name in the form in which names are compared: `Müller, J.-P.` becomes `j p muller`."""
     return _name_forms([name])[0]
 
 
 def _name_forms(names: Sequence[str]) -> list[str]:
+    """Return the `name_form` of each name, normalized in one pass over all of them."""
     if not names:
         return []
     joined = normal_form(
@@ -161,6 +163,7 @@ def _name_forms(names: Sequence[str]) -> list[str]:
 
 
 def _given_name_first(form: str) -> str:
+    """Return `muller, j p, jr` as `j p muller jr`."""
     parts = [part.strip() for part in re.split(",", form)]
     suffixes = [part for part in parts[1:] if part in _NAME_SUFFIXES]
     given = [part for part in parts[1:] if part not in _NAME_SUFFIXES]
@@ -168,7 +171,7 @@ def _given_name_first(form: str) -> str:
 
 
 def _without_initials(form: str) -> str:
-    """Return the name without middle initials; one that begins with an initial keeps all, to stay apart from others."""
+    """Return the name without middle initials; unchanged if it begins with an initial or has fewer than three words."""
     first, *others = form.split() or [""]
     if len(first) == 1 or len(others) < 2:
         return form

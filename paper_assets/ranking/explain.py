@@ -1,4 +1,7 @@
-"""Explain in plain sentences why a paper has its place, and prove its score from the stored parts (SPEC G16)."""
+"""Explain in sentences why a paper has its place, and recompute its score from the stored parts (SPEC G16).
+
+The functions read a row of a stored ranking and its header. The threshold is `line` in the header.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +38,7 @@ _TAG_OF_WISH = {
     "author_trust": "PREFERRED_AUTHOR",
     "institution_trust": "PREFERRED_INSTITUTION",
 }
-FOR_ALL, LEARNED = "for_all", "learned"  # names of parts that have no column
+FOR_ALL, LEARNED = "for_all", "learned"  # names of parts of a score that are not a column of the row
 _ADDED_IN_WORDS = {
     "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
@@ -52,11 +55,11 @@ LEARNED_IN_WORDS = "what your ratings taught"
 _NAMED = 4  # words of an interest
 _SCORING = ScoringConfig()
 _BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
-_REASONS_IN_WORDS = {each.code: each.words for each in FILTERS}
+_REASONS_IN_WORDS = {paper_filter.code: paper_filter.words for paper_filter in FILTERS}
 
 
 def recompute(rows: pa.Table, weights: Mapping[str, float], scoring: ScoringConfig) -> NDArray[np.float64]:
-    """Return (n,) the final scores that follow from the stored parts of a ranking's rows and its header's weights."""
+    """Recompute the final scores (n,) from the parts in a ranking's rows and the weights of its header."""
     column = {
         name: rows.column(name).to_numpy() for name in (*DIMENSIONS, "bonus", "soft_penalty", "diversity_penalty")
     }
@@ -81,38 +84,60 @@ def why(
     missing: str | None = None,
     texts: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Explain a ranking's row in sentences: place, what each dimension brought, bonus, penalties, tags, what it lacks.
+    """Explain a row in sentences: its place, what each dimension adds, bonus, penalties, tags and what is missing.
 
-    `scored` is the number of ranked papers, `place` the number under which the paper is shown, `missing` what to say
-    last of one that is not shown (`what_was_missing`). `texts`: title and abstract, to name the words of the interest
-    that they hold.
+    `scored` is the number of ranked papers, `place` the number that the page shows for the paper. `missing` is the last
+    sentence for a paper that is not in the list (`what_was_missing`). `texts` are title and abstract, in which the
+    words of the interest are looked up (None: no words are named).
     """
-    weights, line = header["weights"], header.get("line")
-    sentences = [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
+    return [
+        *_place_in_words(row, header, scored=scored, place=place),
+        *_threshold_in_words(row, header),
+        *_dimensions_in_words(row, header, texts),
+        *_additions_in_words(row, header),
+        *([missing] if missing else []),
+    ]
+
+
+def _place_in_words(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, place: int | None) -> list[str]:
+    """Return the place and the number that the list is ordered by."""
+    first = f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."
     if match_of(row, header) is not None:
-        sentences[0] = f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"
-    if place not in (None, row["rank"]):
-        sentences.append("Papers before it that are almost certainly off topic are not shown.")
-    if line is not None:
-        sentences.append(_against_threshold(probability_of(row), line))
-        rule = header.get("line_rule")
-        if rule and line > rule["lowest"]:
-            sentences.append(
-                "With a lower threshold, too few of the list's papers would be on topic: "
-                f"{percent(rule['right'])} of them are needed."
-            )
-        elif rule and line < rule["lowest"]:
-            sentences.append("The first list for these interests shows its best paper even if it is doubtful.")
-    brought = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
-    for name in sorted(brought, key=lambda name: -brought[name]):
-        words, note, mark = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"
+        first = f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"
+    if place in (None, row["rank"]):
+        return [first]
+    return [first, "Papers before it that are almost certainly off topic are not shown."]
+
+
+def _threshold_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
+    """Return on which side of the threshold the paper is, and why the threshold is not the lowest; else nothing."""
+    line, rule = header.get("line"), header.get("line_rule")
+    if line is None:
+        return []
+    sentences = [_against_threshold(probability_of(row), line)]
+    if rule and line > rule["lowest"]:
+        sentences.append(
+            "With a lower threshold, too few of the list's papers would be on topic: "
+            f"{percent(rule['right'])} of them are needed."
+        )
+    elif rule and line < rule["lowest"]:
+        sentences.append("The first list for these interests shows its best paper even if it is doubtful.")
+    return sentences
+
+
+def _dimensions_in_words(row: Mapping[str, Any], header: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
+    """Return what each dimension adds to the score, the largest first, with the parts of the relevance."""
+    weights, sentences = header["weights"], list[str]()
+    added = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
+    for name in sorted(added, key=lambda name: -added[name]):
+        words, note, value = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"
         if name == "semantic_relevance":
-            mark = percent(row[name])  # as everywhere else
+            value = percent(row[name])  # as everywhere else
             note = f", judged {_METHODS_IN_WORDS[row['evaluation_method']]}"
         elif _as_every_paper(name, row):
             note = ", as every paper has: the profile names none"
         sentences.append(
-            f"{words[0].upper()}{words[1:]}: {brought[name]:.3f} ({mark}, weight {weights[name]:.2f}{note})."
+            f"{words[0].upper()}{words[1:]}: {added[name]:.3f} ({value}, weight {weights[name]:.2f}{note})."
         )
         if name == "semantic_relevance":
             sentences += _relevance_in_words(row, header)
@@ -121,6 +146,12 @@ def why(
             if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
                 sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
             sentences += _learned_in_words(row, weights[name], texts)
+    return sentences
+
+
+def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
+    """Return the bonus, the penalties, the tags and the place for an interest."""
+    sentences = []
     if row["bonus"]:
         sentences.append(_bonus_in_words(row, header["ranking_mode"]))
     if row["soft_penalty"]:
@@ -134,11 +165,11 @@ def why(
     if row["paper_id"] in (header.get("lane_places") or {}):
         lane = header["lane_places"][row["paper_id"]]
         sentences.append(f"It has its place for your interest in {lane}, which no other paper shown serves.")
-    return [*sentences, *([missing] if missing else [])]
+    return sentences
 
 
 def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Explain a ranking's row in one line: its match as a sum, the nearest interest, and what its tags say."""
+    """Explain a row in one line: its match as a sum, the nearest interest, and its tags in words."""
     parts = [order_as_sum(row, header)]
     if lane := row.get("lane"):
         parts.append(f"nearest: {lane}")
@@ -148,17 +179,17 @@ def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:
-    """Return what a paper outside the list lacks, and what would have brought it in; None for one that is shown.
+    """Return why a paper is not in the list and what would bring it in; None for a paper in the list.
 
-    `rows` are all of the ranking. Each remedy named is verified: the list is arranged again with that change alone, and
-    contains the paper.
+    `rows` are all rows of the ranking. A change is named only if it is enough: the list is made again with this change
+    alone, and contains the paper.
     """
     at = next(number for number, row in enumerate(rows) if row["paper_id"] == paper_id)
     row, line = rows[at], header.get("line")
     if row["shown"]:
         return None
     papers = scored_papers(rows, header)
-    shown = sum(each["shown"] for each in rows)
+    shown = sum(other["shown"] for other in rows)
     probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
     if line is not None and probability < line:
         words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, line)}"
@@ -194,9 +225,9 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
 
 
 def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """Return what a row's score is made of, the largest part first: (name of its column, words, points).
+    """Return the parts of a row's score, the largest first: (name of the column, words, points).
 
-    A wish that the profile does not state gives every paper the same: such parts are one, named `FOR_ALL`.
+    Preferences that the profile does not have give every paper the same points; together they are one part, `FOR_ALL`.
     """
     points = {name: weights[name] * row[name] for name in DIMENSIONS}
     for_all = sum(points.pop(name) for name in _TAG_OF_WISH if _as_every_paper(name, row))
@@ -214,12 +245,12 @@ def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
 
 
 def order_name(header: Mapping[str, Any]) -> str:
-    """Return what the number that orders the list is called."""
+    """Return the name of the number that orders the list: "match" or "score"."""
     return "score" if header.get("nudge") is None else "match"
 
 
 def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-    """Return the parts that add up to the number that orders the list (`order_value`): (name, words, points)."""
+    """Return the parts whose sum is the number that orders the list (`order_value`): (name, words, points)."""
     weights, nudge = header["weights"], header.get("nudge")
     if nudge is None:
         return parts_of(row, weights)
@@ -230,8 +261,8 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
     parts = [("semantic_relevance", words, points_above(probability, header))]
     for name in DIMENSIONS:
         if name != "semantic_relevance":
-            mark = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
-            parts.append((name, DIMENSIONS_IN_WORDS[name], nudge * weights[name] * mark))
+            value = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
+            parts.append((name, DIMENSIONS_IN_WORDS[name], nudge * weights[name] * value))
     parts += [(name, words, nudge * row[name]) for name, words in _ADDED_IN_WORDS.items()]
     return [parts[0], *sorted((part for part in parts[1:] if part[2]), key=lambda part: -abs(part[2]))]
 
@@ -246,7 +277,7 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def _match_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Return what the list is ordered by, in a sentence that adds up: the distance from the threshold, and the rest."""
+    """Return the match as a sentence with its parts: the distance from the threshold in log odds, then the others."""
     (_, words, points), *rest = order_parts(row, header)
     side = "below" if points < 0 else "above"
     first = f"{points:+.2f} for {words}, which is {side} the threshold"
@@ -256,7 +287,7 @@ def _match_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def _tenths(probability: float) -> str:
-    """Format a probability that must be exact to be true, in tenths of a percent."""
+    """Format a probability in tenths of a percent, for sentences that whole percents would make false."""
     return f"{100 * probability:.1f} %"
 
 
@@ -273,7 +304,7 @@ def removed_in_words(reason: str) -> str:
 
 
 def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
-    """Return whether every paper has the full mark of this dimension because the profile has no such preference."""
+    """Return whether every paper has the value 1 in this dimension because the profile has no such preference."""
     return name in _TAG_OF_WISH and row[name] == 1 and _TAG_OF_WISH[name] not in row["tags"]
 
 
@@ -283,9 +314,9 @@ def nearest_is_liked(row: Mapping[str, Any]) -> bool:
 
 
 def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return what the relevance is based on: meaning and words, the nearest interest, likeness to liked papers.
+    """Return what relevance is computed from: cosine and words, the nearest interest, liked papers.
 
-    Empty for rankings that have no such parts.
+    Empty for rankings without these parts.
     """
     named_parts = (("meaning", "by meaning"), ("words", "by words"))
     parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in named_parts if row.get(name) is not None)
@@ -306,17 +337,17 @@ def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
 
 
 def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
-    """Name the words of the nearest interest or liked title that title and abstract contain, if words counted."""
+    """Return which words of the nearest interest or liked title are in title and abstract; empty if none count."""
     if texts is None or not row.get("lane") or not row.get("words"):
         return []
-    found = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
-    named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in found if terms]
+    terms_by_field = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
+    named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in terms_by_field if terms]
     of = "the title that you like" if nearest_is_liked(row) else "that interest"
     return [f"Words of {of}: {'; '.join(named)}."] if named else []
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return that a keyword raised the probability; empty after a language model's verdict and in older rankings."""
+    """Return that a must keyword raised the probability; empty for a verdict of the LLM and in older rankings."""
     raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []
@@ -334,22 +365,22 @@ def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
 
 
 def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, str] | None) -> list[str]:
-    """Return by how much the reader's ratings changed the probability, by which words and which rated papers."""
+    """Return by how much ratings changed the probability, with the words and the rated papers that explain it."""
     learned = learned_of(row)
     if not learned:
         return []
-    named_parts = (
+    change = (
         f"Your ratings moved that by {100 * learned:+.1f} points to {percent(probability_of(row))}, "
         f"{weight * learned:+.3f} of the score"
     )
-    said = []
+    explanations = []
     if row.get("learned_words"):
-        forms = commonest_forms(texts or (), [each[1:] for each in row["learned_words"]])
-        words = (f"{each[0]}{forms.get(each[1:], each[1:])}" for each in row["learned_words"])
-        said.append(f"by the words {', '.join(words)}")
+        forms = commonest_forms(texts or (), [word[1:] for word in row["learned_words"]])
+        words = (f"{word[0]}{forms.get(word[1:], word[1:])}" for word in row["learned_words"])
+        explanations.append(f"by the words {', '.join(words)}")
     if row.get("learned_near"):
-        said.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
-    return [f"{named_parts}{': ' if said else ''}{'; '.join(said)}."]
+        explanations.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
+    return [f"{change}{': ' if explanations else ''}{'; '.join(explanations)}."]
 
 
 def _against_threshold(probability: float, line: float) -> str:
@@ -358,20 +389,23 @@ def _against_threshold(probability: float, line: float) -> str:
 
 
 def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
-    """Return why a row follows the list, in a sentence, whatever its match; None for a row above the threshold."""
+    """Return as a sentence that a row is below the threshold; None for a row above it."""
     line, probability = header.get("line"), probability_of(row)
     return None if line is None or probability >= line else _against_threshold(probability, line)
 
 
 def _with_needed(probability: float, line: float) -> str:
-    has, needed = percent_against(probability, line)
-    return f"{has}, {needed} is needed"
+    value, needed = percent_against(probability, line)
+    return f"{value}, {needed} is needed"
 
 
 def _listed_with(
     papers: ScoredPapers, at: int, *, probability: float | None = None, more: float = 0.0, weight: float = 0.0
 ) -> bool:
-    """Return whether paper number `at` would be listed with another probability or with `more` points of score."""
+    """Return whether paper number `at` would be listed with this probability, or with `more` points of score.
+
+    `weight` is that of relevance in the final score.
+    """
     probabilities, final = papers.probability.copy(), papers.final.copy()
     if probability is not None:
         more += weight * (probability - probabilities[at])
@@ -381,13 +415,16 @@ def _listed_with(
 
 
 def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float | None:
-    """Return the least probability in thousandths that brings the paper into the list with nothing else changed."""
+    """Return the least probability, rounded up to thousandths, that brings paper number `at` into the list.
+
+    None if no probability does.
+    """
     low, high = int(np.ceil(1000 * papers.probability[at])), int(1000 * _best(papers))
     if low > high:
         return None
     if not _listed_with(papers, at, probability=_best(papers), weight=weight):
         return None
-    while low < high:  # the more probable, the higher it is ranked
+    while low < high:  # bisection: a higher probability never gives a lower place
         middle = (low + high) // 2
         enough = _listed_with(papers, at, probability=middle / 1000, weight=weight)
         low, high = (low, middle) if enough else (middle + 1, high)
@@ -400,17 +437,18 @@ def _best(papers: ScoredPapers) -> float:
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the last paper shown that has its place for its score, and neither for an interest nor as the pick."""
+    """Return the last paper of the list that has its place by score, not for an interest or as the pick."""
     places = header.get("lane_places") or {}
-    own = [
+    by_score = [
         row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
     ]
-    return max(own, key=lambda row: row["rank"], default=None)
+    return max(by_score, key=lambda row: row["rank"], default=None)
 
 
 def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return in words which dimensions at their best mark, or which penalty removed, would each have brought the paper
-    in, the largest first.
+    """Return which single changes would bring paper number `at` into the list, in words, the largest first.
+
+    A change is the best value of one dimension, or no soft penalty.
     """
     weights = header["weights"]
     gains = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
@@ -418,12 +456,12 @@ def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Map
     if row["soft_penalty"]:
         gains["soft_penalty"] = -row["soft_penalty"]
     words = {**DIMENSIONS_IN_WORDS, "soft_penalty": "none of the keywords you avoid"}
-    found = []
+    remedies = []
     for name in sorted(gains, key=lambda name: -gains[name]):
         if name == "semantic_relevance":
             enough = _listed_with(papers, at, probability=_best(papers), weight=weights[name])
         else:
             enough = _listed_with(papers, at, more=gains[name])
         if enough:
-            found.append(words[name])
-    return found
+            remedies.append(words[name])
+    return remedies

@@ -1,8 +1,8 @@
-"""Filters: which papers never become candidates of a profile, and the first reason why (SPEC G3, S6).
+"""Remove papers that cannot be candidates of a profile, each with a reason (SPEC G3, S6).
 
-`FILTERS` lists them in the order in which they run, each with its reason and the words for it. Each answers one
-question for all papers at once: a detail for the row of each paper to remove, "" where the reason needs none. The
-first functions read a column of a table of papers as an array: age, code, membership.
+`FILTERS` lists the filters in the order in which they run; the first one that removes a paper gives the reason. A
+filter is a function over all papers at once that returns the rows to remove, each with a detail for the reason ("" if
+there is none). The first functions of this module read a table of papers as arrays: age, code, membership.
 
 To add a filter, write a function like those below and add a line in `FILTERS`.
 """
@@ -33,54 +33,56 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def ages_in_days(table: pa.Table, as_of: date) -> Floats:
-    """Return days from first submission (UTC) to `as_of`, negative in the future, NaN if unknown."""
+    """Return (n,) the days from first submission (UTC) to `as_of`; negative in the future, NaN if unknown."""
     return as_of.toordinal() - published_days(table)
 
 
 def published_days(table: pa.Table) -> Floats:
-    """Return the proleptic ordinal (`date.toordinal`) of the day of first submission in UTC, NaN if unknown."""
+    """Return (n,) the day of first submission in UTC as a number (`date.toordinal`), NaN if unknown."""
     days = table.column("published").cast(pa.timestamp("us", tz="UTC")).cast(pa.date32()).cast(pa.int32())
     return days.cast(pa.float64()).fill_null(float("nan")).to_numpy() + _EPOCH
 
 
 def has_code(table: pa.Table) -> Bools:
-    """Return whether code can be had: in a known repository, or by way of a project page."""
+    """Return (n,) whether code is available: in a known repository, or through a project page."""
     repository = has_repository(table)
     return repository | has_project_page(table, among=~repository)
 
 
 def has_repository(table: pa.Table) -> Bools:
-    """Return whether an address of code is known; a data set's does not count."""
+    """Return (n,) whether the URL of a code repository is known; the URL of a data set does not count."""
     urls = table.column("github_url").fill_null("")
     data: Bools = pc.match_substring_regex(urls, DATA_SET, ignore_case=True).to_numpy()
     return pc.not_equal(urls, "").to_numpy() & ~data
 
 
 def has_project_page(table: pa.Table, *, among: Bools, texts: IndexedTexts | None = None) -> Bools:
-    """Return whether comment or abstract name a project page, of the papers `among`; only papers that may are read one
-    by one.
+    """Return (n,) whether the comment or abstract names a project page; false for papers outside the mask `among` (n,).
 
-    `texts`: titles and abstracts where they are indexed; then no abstract is searched that was searched before.
+    Only papers with a word that a project page needs are read one by one. `texts` are indexed titles and abstracts, if
+    there are any; they remember which texts contain such a word, which is faster than searching abstracts again.
     """
     named = [table.column(name) for name in ("comment", "abstract")]
-    may = _may_name_page(named[0]) | (_may_name_page(named[1]) if texts is None else texts.holding(MAY_NAME_PAGE))
-    rows = np.flatnonzero(among & may)
+    may_name_page = _may_name_page(named[0]) | (
+        _may_name_page(named[1]) if texts is None else texts.holding(MAY_NAME_PAGE)
+    )
+    rows = np.flatnonzero(among & may_name_page)
     pages = [project_page(*texts) for texts in zip(*(column.take(rows).to_pylist() for column in named), strict=True)]
-    found = np.zeros(table.num_rows, dtype=bool)
-    found[rows] = [page is not None for page in pages]
-    return found
+    has_page = np.zeros(table.num_rows, dtype=bool)
+    has_page[rows] = [page is not None for page in pages]
+    return has_page
 
 
 def _may_name_page(texts: pa.ChunkedArray) -> Bools:
-    found: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE).fill_null(False).to_numpy()
-    return found
+    named: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE).fill_null(False).to_numpy()
+    return named
 
 
 def among(table: pa.Table, paper_ids: Iterable[str]) -> Bools:
-    """Return whether each paper's id is one of these."""
-    wanted = pa.array(list(paper_ids), type=pa.string())
-    found: Bools = pc.is_in(table.column("paper_id"), value_set=wanted).to_numpy()
-    return found
+    """Return (n,) whether each paper's id is one of `paper_ids`."""
+    value_set = pa.array(list(paper_ids), type=pa.string())
+    is_among: Bools = pc.is_in(table.column("paper_id"), value_set=value_set).to_numpy()
+    return is_among
 
 
 Details = dict[int, str]
@@ -90,10 +92,11 @@ FILTER_PHASE = 2  # G15 `filter_phase`: papers are removed before anything is sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterCriteria:
-    """What the filters judge by. Without a profile (`content` None) keywords, year and code do not count.
+    """What the filters depend on. Without a profile (`content` None) keywords, year and code remove nothing.
 
-    `implementation_needs_code`: purpose implementation removes papers without code, as the call does. The graph leaves
-    them in, because arXiv's metadata misses most code, and puts papers with code first.
+    `implementation_needs_code`: whether the purpose `implementation` removes papers without code, as in a call of
+    `rank_and_filter_papers`. The assets keep these papers and put papers with code first, because the metadata of arXiv
+    lacks most code.
     """
 
     content: ProfileContent | None
@@ -106,9 +109,13 @@ class FilterCriteria:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A filter's question and its reason: `code` is stored (G15), with ":detail" behind it where there is one.
+    """A filter and its reason.
 
-    `words` end the sentence "Not ranked: …", before the detail; `counted` end "3 papers left out: 3 …".
+    Attributes:
+        code: the stored reason (G15), followed by ":detail" if there is a detail.
+        details: the function that returns the rows to remove, with their details.
+        words: complete the sentence "Not ranked: …", before the detail.
+        counted: complete the sentence "3 papers left out: 3 …".
     """
 
     code: str
@@ -123,20 +130,21 @@ def withdrawn(table: pa.Table, criteria: FilterCriteria) -> Details:
 
 
 def already_read(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Find papers of the reading history, whatever the version."""
+    """Find papers of the reading history, in any version."""
     return _where(among(table, map(unversioned, criteria.read_ids)))
 
 
 def blacklist_keyword(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Find papers with a hard excluded keyword; the detail is the first of the profile's."""
+    """Find papers with a hard excluded keyword; the detail is the first that the paper contains."""
     keywords = distinct(criteria.content.keywords.exclude.hard) if criteria.content else []
-    found = keywords_in(paper_texts(table), keywords)
-    return {row: keywords[int(found[row].argmax())] for row in np.flatnonzero(found.any(axis=1)).tolist()}
+    contained = keywords_in(paper_texts(table), keywords)
+    return {row: keywords[int(contained[row].argmax())] for row in np.flatnonzero(contained.any(axis=1)).tolist()}
 
 
 def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Find papers first submitted before the earliest accepted year, which is the detail; an unknown date is never
-    too old.
+    """Find papers first submitted before the earliest accepted year; the detail is the year of the paper.
+
+    A paper without a date is never too old.
     """
     earliest = criteria.content.constraints.min_year if criteria.content else None
     if earliest is None:
@@ -157,12 +165,12 @@ def no_code_required(table: pa.Table, criteria: FilterCriteria) -> Details:
 
 
 def already_shown(table: pa.Table, criteria: FilterCriteria) -> Details:
-    """Find papers in the top K of an earlier day of the window (assets only)."""
+    """Find papers in the list of an earlier day of the window (assets only)."""
     return _where(among(table, map(unversioned, criteria.shown_ids)))
 
 
-# SPEC G3 fixes the four in the middle. A withdrawn paper is one whatever else it is; ALREADY_SHOWN comes last, so
-# that it counts exactly the papers which would be candidates again.
+# SPEC G3 requires the order of the four in the middle. WITHDRAWN is first because it holds for every profile.
+# ALREADY_SHOWN is last, so that it counts exactly the papers that would otherwise be candidates again.
 FILTERS = (
     Filter(
         code="WITHDRAWN",
@@ -204,12 +212,12 @@ FILTERS = (
 
 
 def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
-    """Return one row for each paper of `table`, in its order: paper_id, title, passed, reason (the first), phase."""
+    """Apply all filters: return a row for each paper of `table`, with paper_id, title, passed, reason and phase."""
     reasons: list[str | None] = [None] * table.num_rows
-    for each in FILTERS:
-        for row, detail in each.details(table, criteria).items():
+    for paper_filter in FILTERS:
+        for row, detail in paper_filter.details(table, criteria).items():
             if reasons[row] is None:
-                reasons[row] = f"{each.code}:{detail}" if detail else each.code
+                reasons[row] = f"{paper_filter.code}:{detail}" if detail else paper_filter.code
     columns: dict[str, Any] = {
         "paper_id": table.column("paper_id"),
         "title": table.column("title"),
@@ -221,7 +229,7 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
 
 
 def any_shown_before(judged: pa.Table) -> bool:
-    """Return whether an earlier list of the window has shown one of the papers (`filter_papers`'s rows)."""
+    """Return whether ALREADY_SHOWN removed at least one paper, from the rows of `filter_papers`."""
     return bool(pc.any(pc.equal(judged.column("reason"), "ALREADY_SHOWN"), min_count=0).as_py())
 
 

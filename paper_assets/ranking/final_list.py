@@ -1,11 +1,30 @@
-"""The final list: which papers are above the threshold, in which order (SPEC G4, G10-G12, G17).
+"""Make the final list: which papers are above the threshold, and in which order (SPEC G4, G10-G12, G17).
 
-If relevance is a probability, papers above the threshold precede all others, and both groups are ordered by their
-match: the log odds of the probability above the threshold's, plus `nudge` times the other parts of the final score
-(keywords, authors, institutions, recency, code, bonus, penalties). For purpose idea_generation log odds beyond an edge
-lower the match. Papers below the threshold are not in the list. Without a threshold (mode `seed`, no profile) the final
-score alone decides. Rankings from before the match was introduced are ordered by tenths of probability, and by final
-score within a tenth (`nudge` is None).
+If relevance is a probability p (in every interest mode except `seed`), the rules are:
+
+1. Threshold. A paper is above the threshold if p reaches it; only such papers are listed, and they precede all others.
+   The threshold follows from the day's papers (`LineRule`): the most probable papers are listed as long as a large
+   enough share of them is expected to be on topic. Code and stored headers call the threshold `line`.
+2. Match. Both groups are ordered by the match, the highest first:
+
+       match = ln(p / (1 - p)) - ln(line / (1 - line)) + nudge * (rest - nudge_from)
+
+   `rest` is the final score without relevance: keywords, authors, institutions, recency, code, bonus and penalties.
+   `nudge` is the number of points of log odds for one point of it, and `nudge_from` its value for a new paper that
+   matches no preference. For the purpose idea_generation the log odds beyond an edge lower the match (`Edge`). Ties go
+   to the higher final score, then to the newer paper, then to the smaller id.
+3. Variety. In the ranking mode `diversity`, and for idea_generation, a paper similar to one placed above it loses
+   points (`scoring.py`).
+4. Lanes. An interest (lane) with a relevant paper, but none in the list, gets the place of the lowest paper that can
+   leave (`with_every_lane`); at most a third of the places.
+5. Pick. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
+
+Without a threshold (mode `seed`, or no profile) the final score alone decides, and all candidates count as above it.
+Rankings from before the match was introduced (`nudge` is None) are ordered by tenths of probability, and by final score
+within a tenth.
+
+`final_list` makes the list of a new ranking from `Scored`. `arrange` makes the list of a stored ranking again from its
+rows and header (`ScoredPapers`), for explanations that change one thing and look at the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +54,9 @@ _ROUNDING = 1e-9  # points of log odds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """The probability beyond which a higher one counts less: each point of log odds beyond it subtracts `slope`, in all
-    at most `most`.
+    """The probability that a purpose prefers: for each point of log odds beyond it the match loses `slope` points.
+
+    The loss is at most `most` points. Stored in headers as `edge`.
     """
 
     probability: float
@@ -46,38 +66,53 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRule:
-    """How a day's threshold follows from its papers: it is `lowest`, or as much higher as is needed so that a share of
-    `right` of the papers above it is expected to be on topic.
+    """How a day's threshold follows from its papers. Stored in headers as `line_rule`.
+
+    Papers are admitted from the most probable down, as long as their mean probability is at least `right`: that is the
+    share of them that is expected to be on topic. The threshold is the probability of the last one admitted, or
+    `lowest` if all papers that reach `lowest` are admitted.
+
+    Attributes:
+        lowest: the least threshold.
+        right: the least expected share of papers on topic.
+        slack: in older rankings, the number of papers by which the list may fall short of that share.
+        never_empty: if no paper is admitted, the most probable one is, if it reaches `alone`.
+        alone: None means `lowest`, as in older rankings.
     """
 
     lowest: float
     right: float
-    slack: float = 0.0  # papers that an older ranking's list may be short of that share
-    never_empty: bool = False  # the most probable paper is listed if it reaches `alone`, whatever is expected
-    alone: float | None = None  # None: `lowest`, as in older rankings
+    slack: float = 0.0
+    never_empty: bool = False
+    alone: float | None = None
 
     def line(self, probability: Floats) -> float:
-        """Return the threshold for papers of these probabilities: that of the last one admitted."""
-        falling = np.sort(probability[probability >= self.lowest])[::-1]
-        missing = np.flatnonzero(np.cumsum(self.right - falling) > self.slack)
-        if len(falling) and not len(missing):
+        """Return the threshold for a day whose papers have these probabilities (n,)."""
+        descending = np.sort(probability[probability >= self.lowest])[::-1]
+        short = np.flatnonzero(np.cumsum(self.right - descending) > self.slack)
+        if len(descending) and not len(short):
             return self.lowest
-        if len(missing) and missing[0]:
-            return float(falling[missing[0] - 1])
+        if len(short) and short[0]:
+            return float(descending[short[0] - 1])
         best = float(probability.max(initial=0.0))
         if self.never_empty and best >= (self.lowest if self.alone is None else self.alone):
             return best
-        return max(self.right - self.slack, self.lowest) if len(missing) else self.lowest
+        return max(self.right - self.slack, self.lowest) if len(short) else self.lowest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRules:
-    """The number of places, the most of them for lanes, the threshold `line` (None: there is none), and whether the
-    most probable papers go first.
+    """The rules by which a stored ranking's list was made.
 
-    `line_rule` computes the threshold from the papers; None: it is the same every day. `nudge`: points of log odds for
-    one point of the score beside relevance (None: an older ranking, ordered by tenths); `weight`: that of relevance in
-    the score.
+    Attributes:
+        places: the number of places.
+        for_lanes: the most places that may be given to interests.
+        line: the threshold; None: there is none.
+        shortlist: whether the most probable papers fill the list, in the order of their match (older rankings).
+        nudge: points of log odds for one point of the score without relevance; None: an older ranking without a match.
+        weight: that of relevance in the final score.
+        edge: see `Edge`; None: the purpose has none.
+        line_rule: computes the threshold from the papers; None: `line` is the same every day.
     """
 
     places: int
@@ -92,10 +127,17 @@ class ListRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredPapers:
-    """n papers: which of them are candidates, their probability, final score, age rank and claims to a place.
+    """What `arrange` needs to know of the n papers of a stored ranking; arrays (n,) unless noted.
 
-    `tie`: (n,) the order at equal scores, lowest first. `serves` (n, lanes): the probability by each interest
-    alone, 0 where it is too low. `lanes` (n,): has a place whatever its score; `pick` (n,): is the contrastive pick.
+    Attributes:
+        member: whether the paper is a candidate.
+        probability: relevance, including what ratings changed.
+        final: the final score.
+        tie: the order at equal scores, lowest first.
+        serves: (n, lanes) the probability for each interest alone, 0 below the threshold.
+        lanes: whether the paper has a place for an interest, whatever its score (oldest rankings).
+        pick: whether it is the contrastive pick.
+        rules: those of the ranking.
     """
 
     member: Bools
@@ -110,14 +152,14 @@ class ScoredPapers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingList:
-    """(n,) the place of each paper among all from 1 (n + 1: not a candidate), and which papers are in the list."""
+    """The place (n,) of each paper, from 1 (n + 1: not a candidate), and whether it is in the list (n,)."""
 
     place: Ints
     listed: Bools
 
 
 def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
-    """Read the rules from a ranking's header; older rankings have no threshold."""
+    """Read the rules from a ranking's header; `otherwise` is the number of places if the header has none."""
     line, places, nudge = header.get("line"), header.get("top_k", otherwise), header.get("nudge")
     return ListRules(
         places=places,
@@ -139,23 +181,24 @@ def interests_served(header: Mapping[str, Any]) -> tuple[str, ...]:
 def scored_papers(
     rows: Sequence[Mapping[str, Any] | None], header: Mapping[str, Any], *, interests: Sequence[str] = ()
 ) -> ScoredPapers:
-    """Return a stored ranking's rows as they were arranged; at equal scores their order here decides.
+    """Read the papers of a stored ranking from its rows and header.
 
-    A row that is None is not a candidate. `interests`: the columns of `serves`; by default those of the header.
+    The order of `rows` breaks ties; a row that is None is a paper that is not a candidate. `interests` are the columns
+    of `serves`, by default those of the header.
     """
-    columns = {interest: at for at, interest in enumerate(interests or interests_served(header))}
-    at = {row["paper_id"]: number for number, row in enumerate(rows) if row}
+    columns = {interest: column for column, interest in enumerate(interests or interests_served(header))}
+    row_of = {row["paper_id"]: number for number, row in enumerate(rows) if row}
     serves = np.zeros((len(rows), len(columns)))
     for number, row in enumerate(rows):
         for interest, value in zip(header.get("served") or (), (row and row.get("serves")) or (), strict=False):
             serves[number, columns[interest]] = value
-    # Older rankings store it in the header, by interest and paper.
-    for interest, papers in header.get("serves") or ():
-        for paper_id, value in papers.items():
-            serves[at[paper_id], columns[interest]] = value
-    # The oldest store only which papers got a place for an interest, not which papers serve it.
+    # Older rankings store `serves` in the header, by interest and paper.
+    for interest, value_by_paper in header.get("serves") or ():
+        for paper_id, value in value_by_paper.items():
+            serves[row_of[paper_id], columns[interest]] = value
+    # The oldest rankings store which papers got a place for an interest, not which papers serve it.
     places = () if {"served", "serves"} & header.keys() else header.get("lane_places") or ()
-    found = ScoredPapers(
+    scored = ScoredPapers(
         member=np.array([row is not None for row in rows], dtype=np.bool_),
         probability=np.array([probability_of(row) if row else 0.0 for row in rows]),
         final=np.array([row["final"] if row else 0.0 for row in rows]),
@@ -166,111 +209,126 @@ def scored_papers(
         rules=rules_of(header, otherwise=max(sum(bool(row and row["shown"]) for row in rows), 1)),
     )
     if not places:
-        return found
-    # A shown paper whose score is too low for the list keeps its place as the only one of its interest.
+        return scored
+    # A shown paper whose score is too low for the list must have its place for an interest.
     shown = np.array([row is not None and row["shown"] for row in rows], dtype=np.bool_)
-    return replace(found, lanes=found.lanes | (shown & ~arrange(found).listed))
+    return replace(scored, lanes=scored.lanes | (shown & ~arrange(scored).listed))
 
 
 def edge_of(header: Mapping[str, Any]) -> Edge | None:
-    """Return the edge that a ranking's header names, if any."""
+    """Read the edge from a ranking's header; None if it has none."""
     return Edge(**header["edge"]) if header.get("edge") else None
 
 
 def learned_of(row: Mapping[str, Any]) -> float:
-    """Return by how much the reader's ratings moved the probability of a row of a ranking (L4); 0 where they did not
-    count.
-    """
+    """Return by how much the reader's ratings changed the probability of a row (L4); 0 if they were not used."""
     return row.get("learned") or 0.0
 
 
 def probability_of(row: Mapping[str, Any]) -> float:
-    """Return the probability by which a row was put in order: its relevance, moved by what was learned."""
+    """Return the probability by which a row was ordered: its relevance plus what was learned from ratings."""
     probability: float = row["semantic_relevance"] + learned_of(row)
     return probability
 
 
 def matches(probability: Floats, final: Floats, *, nudge: float, weight: float, edge: Edge | None) -> Floats:
-    """Return the match (n,) by which the list is ordered, up to a constant that all papers share."""
-    found: Floats = _odds(probability, edge) + nudge * (final - weight * probability)
-    return found
+    """Return the match (n,) from probabilities and final scores (n,), without the constant that all papers share.
+
+    `weight` is that of relevance in the final score.
+    """
+    match: Floats = _odds(probability, edge) + nudge * (final - weight * probability)
+    return match
 
 
 def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
-    """Return log odds that fall beyond the edge."""
+    """Return the log odds of a probability; beyond the edge they fall again."""
     odds = log_odds(probability)
     if edge is None:
         return odds
     beyond = np.maximum(odds - log_odds(edge.probability), 0.0)
-    found: Floats = odds - beyond - np.minimum(edge.slope * beyond, edge.most)
-    return found
+    lowered: Floats = odds - beyond - np.minimum(edge.slope * beyond, edge.most)
+    return lowered
 
 
 def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
-    """Return the number by which a row was put in order; None in rankings ordered by the final score or by tenths."""
+    """Return the match of a row; None in rankings ordered by the final score or by tenths of probability."""
     nudge = header.get("nudge")
     if nudge is None:
         return None
     probability = probability_of(row)
     rest: float = row["final"] - header["weights"]["semantic_relevance"] * probability
     match = points_above(probability, header) + float(nudge * (rest - header["nudge_from"]))
-    return match if abs(match) > _ROUNDING else 0.0  # the paper at the threshold: no -0.00
+    return match if abs(match) > _ROUNDING else 0.0  # so that the paper at the threshold is not shown with -0.00
 
 
 def points_above(probability: float, header: Mapping[str, Any]) -> float:
-    """Return the points of log odds that a probability above the threshold adds."""
+    """Return the log odds of a probability minus those of the threshold: the first part of the match."""
     return float(_odds(probability, edge_of(header)) - log_odds(header["line"]))
 
 
 def order_value(row: Mapping[str, Any], header: Mapping[str, Any]) -> float:
-    """Return the match, or the final score of a ranking that has none: the number that tables show."""
+    """Return the number by which a row was ordered, which tables show: the match, or else the final score."""
     match = match_of(row, header)
     return float(row["final"]) if match is None else match
 
 
 def tenth(probability: Floats | float) -> Floats:
-    """Return the tenth of probability by which papers above the threshold are grouped."""
-    found: Floats = np.minimum(np.floor(10 * probability), 9.0)
-    return found
+    """Return the tenth of probability, 0 to 9, by which older rankings group papers above the threshold."""
+    tenths: Floats = np.minimum(np.floor(10 * probability), 9.0)
+    return tenths
 
 
 def arrange(papers: ScoredPapers) -> ReadingList:
-    """Put the candidates in order and fill the list."""
+    """Order the candidates of a stored ranking and fill its list by its rules, as `final_list` did."""
     rows, rules = np.flatnonzero(papers.member), papers.rules
-    probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
+    probability = papers.probability[rows]
     line = rules.line_rule.line(probability) if rules.line_rule else rules.line
     above = np.ones(len(rows), dtype=bool) if line is None else probability >= line
     pick = papers.pick[rows] & above & (rules.places > 1)
     places = rules.places - int(pick.any())
-    if line is None:
-        order = np.lexsort((tie, -final))
-    else:
-        first = np.zeros(len(rows), dtype=bool)
-        if rules.shortlist:
-            first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
-        if rules.nudge is None:
-            group = np.where(above, tenth(probability), probability)
-        else:
-            group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
-        order = np.lexsort((tie, -final, -group, ~(first & above), ~above))
+    order = _order(papers, rows, above, has_line=line is not None, places=places)
     rows, above, pick = rows[order], above[order], pick[order]
-    unpicked, places = np.flatnonzero(~pick), min(places, int((above & ~pick).sum()))
-    serves = np.where(above[:, None], papers.serves[rows], 0.0)
-    chosen, _ = with_every_lane(unpicked, serves, places=places, most=rules.for_lanes)
-    inside = np.zeros(len(rows), dtype=bool)
-    inside[chosen[:places]] = True
-    lanes = papers.lanes[rows] & above & ~pick
-    late = np.flatnonzero(lanes & ~inside)[: rules.for_lanes]
-    free = places - int(inside.sum())
-    leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(late) - free, 0)]
-    inside[leaving] = False
-    inside[late[: free + len(leaving)]] = True
+    inside = _inside(papers, rows, above, pick, places=min(places, int((above & ~pick).sum())))
     final_order = np.concatenate([rows[inside], rows[pick], rows[~inside & ~pick]])
     place = np.full(len(papers.member), len(papers.member) + 1)
     place[final_order] = np.arange(1, len(final_order) + 1)
     listed = np.zeros(len(papers.member), dtype=bool)
     listed[rows[inside | pick]] = True
     return ReadingList(place=place, listed=listed)
+
+
+def _order(papers: ScoredPapers, rows: Ints, above: Bools, *, has_line: bool, places: int) -> Ints:
+    """Return the positions in `rows` (c,) from the best to the last; `above` (c,): which are above the threshold."""
+    rules = papers.rules
+    probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
+    if not has_line:
+        return np.lexsort((tie, -final))
+    first = np.zeros(len(rows), dtype=bool)
+    if rules.shortlist:
+        first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
+    if rules.nudge is None:
+        group = np.where(above, tenth(probability), probability)
+    else:
+        group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
+    return np.lexsort((tie, -final, -group, ~(first & above), ~above))
+
+
+def _inside(papers: ScoredPapers, rows: Ints, above: Bools, pick: Bools, *, places: int) -> Bools:
+    """Return which of the ordered `rows` (c,) get one of the places, for their match or for an interest.
+
+    `above` and `pick` (c,) are aligned with `rows`; the pick itself is not inside.
+    """
+    serves = np.where(above[:, None], papers.serves[rows], 0.0)
+    chosen, _ = with_every_lane(np.flatnonzero(~pick), serves, places=places, most=papers.rules.for_lanes)
+    inside = np.zeros(len(rows), dtype=bool)
+    inside[chosen[:places]] = True
+    lanes = papers.lanes[rows] & above & ~pick
+    missing = np.flatnonzero(lanes & ~inside)[: papers.rules.for_lanes]
+    free = places - int(inside.sum())
+    leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(missing) - free, 0)]
+    inside[leaving] = False
+    inside[missing[: free + len(leaving)]] = True
+    return inside
 
 
 Rows = NDArray[np.int64]
@@ -280,13 +338,15 @@ _RELEVANCE = DIMENSIONS.index("semantic_relevance")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """n papers and all that their order depends on. `serves` (n, lanes) as in `Relevance`. `shift` (n,): by how much
-    the reader's ratings move the log odds of each (L2); None if they are not used.
+    """n papers of a new ranking, and everything that their order depends on. Arrays are (n,) unless noted.
+
+    `serves` (n, lanes): see `Relevance`. `shift`: by how much the reader's ratings change the log odds (L2); None if
+    ratings are not used. `line`: the threshold; None: there is none.
     """
 
     paper_ids: pa.ChunkedArray
     texts: pa.ChunkedArray
-    days: Floats  # the higher, the newer; NaN if unknown
+    days: Floats  # higher for newer papers; NaN if unknown
     dimensions: Floats  # (n, 6)
     weights: tuple[float, ...]
     bonus: Floats
@@ -301,40 +361,40 @@ class Scored:
 
     @property
     def relevance(self) -> Floats:
-        """(n,) as it counts for the order: moved by what was learned."""
+        """Relevance (n,) plus what was learned from ratings: the probability that the order depends on."""
         own: Floats = self.dimensions[:, _RELEVANCE]
         return own if self.shift is None else own + self.learned
 
     @property
     def learned(self) -> Floats:
-        """(n,) by how much learning moves the probability (L4)."""
+        """By how much ratings change the probability (n,) (L4)."""
         own: Floats = self.dimensions[:, _RELEVANCE]
         return np.zeros(len(own)) if self.shift is None else shifted(own, self.shift) - own
 
     @property
     def above(self) -> Bools:
-        """(n,) above the threshold; all papers if there is none."""
+        """Whether each paper is above the threshold (n,); true for all if there is none."""
         if self.line is None:
             return np.ones(len(self.bonus), dtype=bool)
-        found: Bools = self.relevance >= self.line
-        return found
+        reached: Bools = self.relevance >= self.line
+        return reached
 
     def match(self, final: Floats) -> Floats:
-        """Return (n,) the match by which the list is ordered if there is a threshold, from the final scores."""
+        """Return the match (n,) from the final scores (n,); only of use if there is a threshold."""
         return matches(self.relevance, final, nudge=self.nudge, weight=self.weights[_RELEVANCE], edge=self.edge)
 
     def with_days_line(self) -> "Scored":
-        """The same papers with the threshold that follows from them."""
+        """Return the same papers with the threshold of the day, if it follows from them."""
         return self if self.line_rule is None else replace(self, line=self.line_rule.line(self.relevance))
 
     def with_relevance(self, relevance: Floats) -> "Scored":
-        """Return the same papers with another relevance."""
+        """Return the same papers with another relevance (n,)."""
         dimensions = self.dimensions.copy()
         dimensions[:, _RELEVANCE] = relevance
         return replace(self, dimensions=dimensions)
 
     def final(self, scoring: ScoringConfig, *, diversity_penalty: float = 0.0) -> Floats:
-        """Return (n,) final scores (G10)."""
+        """Return the final scores (n,) (G10), as if all papers had this diversity penalty."""
         return final_scores(
             self.dimensions,
             self.weights,
@@ -348,8 +408,14 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalList:
-    """`order` (n,): rows from the best to the last, the first `shown` of them in the list. Lane by row that has its
-    place for a lane; the pick, if there is one, has the last place.
+    """The list of a new ranking.
+
+    Attributes:
+        order: (n,) row numbers from the best to the last; the first `shown` of them are in the list.
+        final: (n,) final scores, by row.
+        diversity_penalty: (n,) the part of them that variety subtracts, 0 or less.
+        lane_places: the lane that a row has its place for, by row number.
+        pick: the contrastive pick, which has the last place; None: there is none.
     """
 
     order: Rows
@@ -361,55 +427,57 @@ class FinalList:
 
 
 def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfig, taxonomy: Taxonomy) -> FinalList:
-    """Return the list of `options.top_k` places, of which the last may go to the pick; fewer if fewer papers are
-    worth it.
+    """Make the list by the rules of the module's docstring.
+
+    It has `options.top_k` places, or fewer if fewer papers are above the threshold. If a pick is requested, the other
+    places are filled first; if no paper contrasts with them, the list is filled without a pick.
     """
-    found = _filled(scored, options.top_k - options.include_contrastive, options=options, scoring=scoring)
+    listed = _filled(scored, options.top_k - options.include_contrastive, options=options, scoring=scoring)
     if options.include_contrastive:
-        above = found.order[: int(scored.above.sum())]
+        above = listed.order[: int(scored.above.sum())]
         pick = contrastive_pick(
             scored.texts, above, chosen=options.top_k - 1, kind=options.contrastive_type, taxonomy=taxonomy
         )
         if pick is None:
-            found = _filled(scored, options.top_k, options=options, scoring=scoring)
+            listed = _filled(scored, options.top_k, options=options, scoring=scoring)
         else:
-            order = np.insert(np.delete(found.order, pick.place), options.top_k - 1, found.order[pick.place])
-            found = replace(found, order=order, pick=pick)
-    return replace(found, shown=min(options.top_k, int(scored.above.sum())))
+            order = np.insert(np.delete(listed.order, pick.place), options.top_k - 1, listed.order[pick.place])
+            listed = replace(listed, order=order, pick=pick)
+    return replace(listed, shown=min(options.top_k, int(scored.above.sum())))
 
 
 def asked_first(scored: Scored, doubtful: Rows, *, options: RankingOptions, scoring: ScoringConfig) -> Rows:
-    """Return the `doubtful` rows that a verifier should be asked about, the most promising first (G5).
+    """Select the `doubtful` rows that the verifier should judge, and return them in the order of the list (G5).
 
-    Papers that even a verdict of 1 would not bring into the list are left out: its places are filled by papers that are
-    not in doubt and match better. Without a threshold, all are asked about.
+    A paper is left out if even the best possible verdict would not bring it into the list, because papers that are not
+    doubtful and match better fill it. Without a threshold, or with a contrastive pick, none is left out.
     """
-    found = _filled(scored, options.top_k, options=options, scoring=scoring)
-    place = np.empty(len(found.order), dtype=np.int64)
-    place[found.order] = np.arange(len(found.order))
-    asked: Rows = doubtful[np.argsort(place[doubtful], kind="stable")]
+    listed = _filled(scored, options.top_k, options=options, scoring=scoring)
+    place = np.empty(len(listed.order), dtype=np.int64)
+    place[listed.order] = np.arange(len(listed.order))
+    promising: Rows = doubtful[np.argsort(place[doubtful], kind="stable")]
     if scored.line is None or options.include_contrastive:
-        return asked
-    lowest = scored.match(scored.final(scoring, diversity_penalty=_deduction(scored, options, scoring)))
-    sure = scored.above
-    sure[doubtful] = False
-    rivals = np.sort(lowest[sure])
-    certain = scored.with_relevance(np.full(len(lowest), scored.edge.probability if scored.edge else 1.0))
-    best = certain.match(certain.final(scoring))
-    ahead = len(rivals) - np.searchsorted(rivals, best[asked], side="right")
-    for_a_lane = (scored.serves[asked] > 0).any(axis=1) & (options.top_k >= 3)
-    return asked[(ahead < options.top_k) | for_a_lane]
+        return promising
+    least = scored.match(scored.final(scoring, diversity_penalty=_deduction(scored, options, scoring)))
+    certain = scored.above
+    certain[doubtful] = False
+    rivals = np.sort(least[certain])
+    confirmed = scored.with_relevance(np.full(len(least), scored.edge.probability if scored.edge else 1.0))
+    best = confirmed.match(confirmed.final(scoring))
+    ahead = len(rivals) - np.searchsorted(rivals, best[promising], side="right")
+    for_a_lane = (scored.serves[promising] > 0).any(axis=1) & (options.top_k >= 3)
+    return promising[(ahead < options.top_k) | for_a_lane]
 
 
 def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: ScoringConfig) -> FinalList:
-    """Return the list without the pick."""
+    """Return the list with this number of places, without a pick."""
     above = scored.above
     places = min(places, int(above.sum()))
-    final, deducted = scored.final(scoring), np.zeros(len(scored.bonus))
+    final, penalty = scored.final(scoring), np.zeros(len(scored.bonus))
     if scored.vectors is not None and (deduction := _deduction(scored, options, scoring)):
         lowered = scored.final(scoring, diversity_penalty=deduction)
         standing, fallen = _standings(scored, final, lowered)
-        again = repeating(
+        repeats = repeating(
             standing,
             fallen,
             scored.vectors,
@@ -418,24 +486,25 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
             places=places,
             similarity=scoring.idea_similarity if scored.edge else scoring.diversity_similarity,
         )
-        deducted, final = np.where(again, deduction, 0.0), np.where(again, lowered, final)
+        penalty, final = np.where(repeats, deduction, 0.0), np.where(repeats, lowered, final)
     keys = [] if scored.line is None else [above.astype(np.float64), scored.match(final)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
     order, entered = with_every_lane(
         order, np.where(above[:, None], scored.serves, 0.0), places=places, most=options.top_k // 3
     )
-    return FinalList(order=order, shown=places, final=final, diversity_penalty=deducted, lane_places=entered, pick=None)
+    return FinalList(order=order, shown=places, final=final, diversity_penalty=penalty, lane_places=entered, pick=None)
 
 
 def _deduction(scored: Scored, options: RankingOptions, scoring: ScoringConfig) -> float:
-    """Return the points that a paper similar to a chosen one loses; 0 without the variety penalty."""
+    """Return the points (0 or less) for a paper that is similar to one above it; 0 if variety does not count."""
     return scoring.diversity_penalty if options.ranking_mode == "diversity" or scored.edge else 0.0
 
 
 def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, Floats]:
-    """Return two rankings (n,) on one scale: in the order of the list by the scores `final`, and by `lowered`.
+    """Return two arrays (n,) that order papers as the list does, one by the scores `final`, one by `lowered`.
 
-    The ranks are those of the pairs (above or not, match) of both, so that ties stay ties and nothing is rounded.
+    The values of both are on one scale: the ranks of the pairs (above the threshold or not, match) of both arrays, so
+    that equal papers stay equal and nothing is rounded. Without a threshold they are the scores themselves.
     """
     if scored.line is None:
         return final, lowered

@@ -1,6 +1,6 @@
-"""Hash what candidates and rankings are made from, so that a stored one is recognized as current.
+"""Hash everything that candidates and rankings depend on, to detect whether stored ones are current.
 
-Belongs here: everything that a ranking depends on, and nothing that computes one; `status` loads no more than this.
+This module computes no ranking, and imports nothing that does, so that `status` starts fast.
 """
 
 import json
@@ -23,9 +23,10 @@ def candidate_fingerprint(
     imported: frozenset[str] = frozenset(),
     code_version: str,
 ) -> str:
-    """Return 32 hex digits over the profile's content, the papers of the window (content hash by day), the papers
-    shown on earlier days, liked papers that the profile does not name itself, the numbers of the scoring and our
-    code's version.
+    """Return 32 hex digits that change with anything that the candidates of a day depend on.
+
+    `papers` has the content hash of each day of the window, `shown` the papers of earlier lists, `imported` the liked
+    papers that are not in the profile itself.
     """
     numbers = {field.name: getattr(scoring, field.name) for field in fields(scoring)}
     return _hash(
@@ -52,9 +53,17 @@ def ranking_fingerprint(
     preferences: str | None = None,
     considered: date | None = None,
 ) -> str:
-    """Return 32 hex digits over the candidates' fingerprint, the options, the texts that papers are compared with (a
-    liked paper's changes with the paper), the embedding model (None: keywords), the LLM (None: not asked), our code,
-    what ratings have taught (None: nothing) and the last day that considered the papers for the same wishes.
+    """Return 32 hex digits that change with anything that a ranking depends on.
+
+    Args:
+        candidates: the `candidate_fingerprint`.
+        options: the ranking options.
+        texts: those that papers are compared with; the text of a liked paper changes with the paper.
+        model: the embedding model; None: keywords only.
+        llm: the language model; None: papers are not verified.
+        code_version: that of the ranking's code.
+        preferences: version of what ratings have taught; None: nothing.
+        considered: last day whose list considered the papers for the same interests; None: there is none.
     """
     return _hash(
         {
@@ -71,9 +80,7 @@ def ranking_fingerprint(
 
 
 def wishes_fingerprint(profile: Profile) -> str:
-    """Return 32 hex digits over what decides how relevant a paper is to the profile: its interests, keywords and
-    feed.
-    """
+    """Return 32 hex digits that change with what relevance depends on: interests, interest mode, keywords and feed."""
     content = profile.content.model_dump(mode="json", include={"interests", "keywords", "feed"})
     return _hash({**content, "interest_mode": profile.content.ranking.interest_mode})
 

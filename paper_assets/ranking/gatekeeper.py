@@ -42,14 +42,14 @@ FindPapers = Callable[[list[str]], pa.Table]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """What a ranking may call; each may be missing.
+    """The functions and models that a ranking may call; each may be None.
 
     Attributes:
-        embed: gives unit rows for texts. If it is None, fails or gives no such rows, keyword matching takes over and
-            the summary has a warning.
+        embed: returns unit vectors (texts, d). If it is None, raises or returns anything else, relevance is computed
+            from keywords and the summary has a warning.
         model: the name of the model behind `embed`, if it is known.
-        find_papers: finds liked papers that are not among the given ones (such as `papers_by_id` of a warehouse).
-        verifier: the LLM that checks papers of middling relevance; its failure is reported in the summary.
+        find_papers: returns liked papers that are not among the given ones (such as `papers_by_id` of a warehouse).
+        verifier: the LLM that checks papers of doubtful relevance; its failure is reported in the summary.
     """
 
     embed: Embed | None = None
@@ -68,9 +68,10 @@ def rank_papers(
     now: datetime,
     backends: Backends,
 ) -> dict[str, Any]:
-    """Filter, score and order papers; returns a result whose `output_path` is None.
+    """Filter, score and order papers, and return the result (G15) with `output_path` None.
 
-    Raises InvalidInput for a record that is not a paper.
+    `records` are the papers as the caller gave them, `as_of` is the day for which ages are computed, `now` the time
+    stamp of the result. Raises InvalidInput for a record that is not a paper.
     """
     profile, warnings = reader.profile, []
     kept = _deduplicated(records)
@@ -116,9 +117,9 @@ def rank_papers(
 
 
 def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> RankingOptions:
-    """Override the profile's options (without one: the defaults) with those of `given` that are not None.
+    """Override the options of the profile (or the defaults without one) with those of `given` that are not None.
 
-    Raises InvalidInput.
+    Raises InvalidInput naming the option that is unknown or has an invalid value.
     """
     base = profile.content.ranking if profile else RankingOptions()
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -135,7 +136,10 @@ def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> Rankin
 
 
 def _deduplicated(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]:
-    """Return the papers by id with the records they came from: of a repeated id the newest version, else the first."""
+    """Return the papers by id with their records. Of papers with the same id the newest version is kept, or the first.
+
+    Raises InvalidInput for a record that is not a paper, or whose fields are too long.
+    """
     if not isinstance(records, Sequence) or isinstance(records, str | bytes):
         raise InvalidInput("papers must be a list of objects with paper_id, title, abstract and authors")
     kept: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
@@ -149,10 +153,10 @@ def _deduplicated(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]
 
 
 def _known_texts(
-    ids: Sequence[str], given: Sequence[Paper], find_papers: FindPapers | None
+    ids: Sequence[str], papers_given: Sequence[Paper], find_papers: FindPapers | None
 ) -> dict[str, tuple[str, str]]:
-    """Return the title and abstract of the papers with these ids, as far as they are known."""
-    papers = {paper.paper_id: paper for paper in given if paper.paper_id in ids}
+    """Return title and abstract by id, for those of the ids that are known."""
+    papers = {paper.paper_id: paper for paper in papers_given if paper.paper_id in ids}
     missing = [paper_id for paper_id in ids if paper_id not in papers]
     if missing and find_papers is not None:
         papers |= {paper.paper_id: paper for paper in papers_from_table(find_papers(missing))}
@@ -160,7 +164,10 @@ def _known_texts(
 
 
 def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | None, model: str | None) -> Vectors:
-    """Return vectors of the candidates and of `queries.texts`. Raises ModelUnavailable, StoreError."""
+    """Return the vectors of the candidates and of `queries.texts`.
+
+    Raises ModelUnavailable if there is no model, or it fails or returns unusable vectors; StoreError from its cache.
+    """
     if embed is None:
         raise ModelUnavailable("no embedding model was given")
     titles, abstracts = candidates.column("title").to_pylist(), candidates.column("abstract").to_pylist()
@@ -170,7 +177,7 @@ def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | 
         vectors = np.asarray(embed(texts), dtype=np.float32)
     except (ModelUnavailable, StoreError):
         raise
-    except Exception as error:  # `embed` is the caller's, and may be anything
+    except Exception as error:  # `embed` is the caller's function and may raise anything
         raise ModelUnavailable(f"the embedding model failed: {reason_of(error)}") from None
     lengths = np.linalg.norm(vectors, axis=1) if vectors.ndim == 2 and len(vectors) == len(texts) else np.zeros(1)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
@@ -181,7 +188,7 @@ def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | 
 
 
 def _as_json(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a caller's record in values that JSON knows, whatever its other keys hold."""
+    """Return a caller's record as JSON values: anything else becomes text, NaN and infinity become null."""
     text = json.dumps(dict(record), default=str, skipkeys=True)
     copied: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return copied

@@ -6,15 +6,15 @@ The rules, for a keyword and a text in normal form (`normal_form`):
   word of five letters or more is also found in its adjective and field (`robot` in `robotic` and `robotics`);
 - `GPT-4*` is found in every word or phrase that begins with it (`GPT-4o`); with fewer than three letters or digits
   the star is a star (`A*`);
-- `title:survey` is searched in titles only, `abstract:survey` in titles and abstracts; without either the caller
-  decides (`title_only`): "benchmark" is in a third of all abstracts, so a keyword to avoid counts in titles;
+- `title:survey` is searched in titles only, `abstract:survey` in titles and abstracts; without a prefix the caller
+  decides (`title_only`): "benchmark" is in a third of all abstracts, so soft keywords are searched in titles;
 - a keyword may hold symbols (`C++`, `.NET`, `R&D`); one of nothing but symbols matches nothing;
 - Chinese, Japanese, Korean and Thai characters know no word borders: there a keyword matches as a substring, and a
   Latin word may touch them (`LLM` is found in `LLM을`).
 
-Fast because a keyword is looked up and not searched for: its words say which few texts may hold it, in one pass over
-the numbers of all words for all keywords, and only in those is the exact pattern asked. One word alone is there where
-the index has it, but for texts with signs that change words, and those of scripts without word borders.
+It is fast because keywords are looked up in an index of words: one pass over the index finds the few texts that
+contain the words of a keyword, and only these are matched with the exact pattern. A keyword of one word needs no
+pattern, except in texts with characters that change words (`_`, `#`, `++`) and in scripts without word borders.
 """
 
 import re
@@ -36,8 +36,8 @@ BETWEEN_FIELDS = " \x01 "  # between title and abstract: no phrase reaches acros
 _FIELD_MARK = BETWEEN_FIELDS.strip(" ")
 
 _LETTER = rf"[^\W{NO_BORDERS}]"  # a letter or digit of a script that has word borders
-# With -ic(s) another word. Of the others of five letters whose adjective a year of abstracts holds (robotic, agentic,
-# algorithmic, algebraic, electronic, artistic, oceanic ...) none is; of four letters many are (critic, tactic, static).
+# Words whose form in -ic(s) has another meaning. In a year of abstracts: of the words with five
+# letters only these (not robotic, agentic, electronic ...), of four many (critic, static).
 _OTHER_WITH_IC = frozenset({"class", "graph", "organ", "period", "rhetor", "system"})
 _LEAST_BEFORE_IC = 5
 _LEAST_BEFORE_STAR = 3
@@ -46,11 +46,16 @@ _SCOPE = re.compile(r"\s*(title|abstract)\s*:", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """`probe` begins every match of `pattern`; both are for text in normal form.
+    """How a keyword is searched in text in normal form.
 
-    `forms`: the forms that the keyword may have, each the words of a text that holds it so; one with a star may go
-    on. `unbordered`: it holds a character of a script without word borders. `one_word`: it is words of the
-    index alone, with nothing else to be asked of a text that holds no odd sign.
+    Attributes:
+        probe: the characters that every match of `pattern` begins with.
+        pattern: the exact rule.
+        title_only: whether only titles are searched.
+        forms: the forms of the keyword, each as the words of the index that a text must contain; a word that ends
+            with a star stands for all words that begin so.
+        unbordered: whether it contains a character of a script without word borders.
+        one_word: whether each form is one word of the index, so that the index decides without `pattern`.
     """
 
     probe: str
@@ -63,7 +68,7 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class _Keyword:
-    """What a keyword of a profile asks for; equal ones find the same."""
+    """A keyword as it is understood; equal ones match the same texts."""
 
     phrase: str
     prefix: bool
@@ -71,7 +76,7 @@ class _Keyword:
 
 
 def distinct(keywords: Sequence[str], *, title_only: bool = False) -> list[str]:
-    """Return the keywords that can match, as written, each once by what it finds, in their order."""
+    """Return the keywords that can match, as written and in their order; of those that match the same, the first."""
     first: dict[_Keyword, str] = {}
     for keyword in keywords:
         read = _read(keyword, title_only=title_only)
@@ -90,49 +95,51 @@ def paper_texts(table: pa.Table) -> pa.ChunkedArray:
 
 
 def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str], *, title_only: bool = False) -> Bools:
-    """Return (n, k): whether text i holds keyword j; with `title_only` in its title, unless the keyword says
-    `abstract:`.
+    """Return (n, k) whether each text contains each keyword.
+
+    With `title_only` a keyword without `abstract:` or `title:` is searched in titles only.
     """
-    found = np.zeros((len(texts), len(keywords)), dtype=bool)
+    contained = np.zeros((len(texts), len(keywords)), dtype=bool)
     searches = [_search(keyword, title_only=title_only) for keyword in keywords]
     if not (len(texts) and any(searches)):
-        return found
-    known = texts if isinstance(texts, IndexedTexts) else indexed(texts)
-    held = _words_held([search for search in searches if search], known)
-    unbordered, joining = known.without_borders, known.joining
+        return contained
+    index = texts if isinstance(texts, IndexedTexts) else indexed(texts)
+    holders = _words_held([search for search in searches if search], index)
+    unbordered, joining = index.without_borders, index.joining
     for column, search in enumerate(searches):
         if search is None:
             continue
-        may = unbordered if search.unbordered else unbordered | _with_words(search, held, len(known))
-        sure = may & ~(unbordered | joining) if search.one_word else np.zeros_like(may)
-        asked = np.flatnonzero(may & ~sure)
-        found[:, column] = sure
-        found[asked, column] = [_stands_in(search, text) for text in known.normal(asked)]
-    return found
+        possible = unbordered if search.unbordered else unbordered | _with_words(search, holders, len(index))
+        certain = possible & ~(unbordered | joining) if search.one_word else np.zeros_like(possible)
+        uncertain = np.flatnonzero(possible & ~certain)
+        contained[:, column] = certain
+        contained[uncertain, column] = [_stands_in(search, text) for text in index.normal(uncertain)]
+    return contained
 
 
-def _words_held(searches: Sequence[_Search], known: IndexedTexts) -> dict[str, Held]:
-    """Return the texts that hold each word of the searches; a word with a star matches longer words too."""
+def _words_held(searches: Sequence[_Search], index: IndexedTexts) -> dict[str, Held]:
+    """Return for each word of the searches the texts that contain it; a word with a star matches longer words too."""
     words = {word for search in searches for form in search.forms for word in form}
     whole = sorted(word for word in words if not word.endswith("*"))
-    held = dict(zip(whole, known.holders_of([[word] for word in whole]), strict=True))
+    holders = dict(zip(whole, index.holders_of([[word] for word in whole]), strict=True))
     for word in words.difference(whole):
-        (held[word],) = known.holders_of([known.beginning(word[:-1])])
-    return held
+        (holders[word],) = index.holders_of([index.beginning(word[:-1])])
+    return holders
 
 
-def _with_words(search: _Search, held: dict[str, Held], count: int) -> Bools:
-    """Return (n,) which texts hold all words of any form."""
-    may = np.zeros(count, dtype=bool)
+def _with_words(search: _Search, holders: dict[str, Held], count: int) -> Bools:
+    """Return (n,) which texts contain all words of at least one form."""
+    possible = np.zeros(count, dtype=bool)
     for form in search.forms:
         rows = reduce(
-            lambda some, others: np.intersect1d(some, others, assume_unique=True), (held[word][0] for word in form)
+            lambda some, others: np.intersect1d(some, others, assume_unique=True), (holders[word][0] for word in form)
         )
-        may[rows] = True
-    return may
+        possible[rows] = True
+    return possible
 
 
 def _stands_in(search: _Search, text: str) -> bool:
+    """Return whether a text in normal form matches the pattern, in its title if only titles are searched."""
     at = text.find(search.probe)
     while at >= 0:
         if search.pattern.match(text, at):
@@ -142,7 +149,7 @@ def _stands_in(search: _Search, text: str) -> bool:
 
 
 def _read(keyword: str, *, title_only: bool) -> _Keyword:
-    """Return a keyword as a profile writes it; its phrase is empty if it holds neither letter nor digit."""
+    """Parse a keyword of a profile; the phrase is empty if it has neither a letter nor a digit."""
     scope = _SCOPE.match(keyword)
     phrase = normal_form(keyword[scope.end() if scope else 0 :].replace("\0", " ")).strip()
     letters = len(re.findall(r"[^\W_]", phrase))
@@ -181,7 +188,7 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
 
 
 def _keyword_forms(word: str) -> list[str]:
-    """Return the word's number forms, and the adjective and field that are made of it by -ic and -ics."""
+    """Return singular and plural of a word, and the adjective and field derived from it by -ic and -ics."""
     forms = word_forms(word)
     bases = [form for form in forms if len(form) >= _LEAST_BEFORE_IC and re.search(r"[b-df-hj-np-tv-z]$", form)]
     if len(forms) > 1 and _OTHER_WITH_IC.isdisjoint(bases):

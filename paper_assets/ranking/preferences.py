@@ -1,10 +1,11 @@
-"""Apply a reader's ratings to papers: a shift of the log odds that a paper is worth reading (SPEC L2, L4).
+"""Apply what a reader's ratings have taught: shift the log odds that a paper is worth reading (SPEC L2, L4).
 
-    log odds = log odds by the formula + vector · v + sum of the weights of its words + weights of its dimensions
+    log odds of p' = log odds of p + (weights of the vector · the paper's unit vector)
+                     + (weights of stems · the paper's TF-IDF) + (weights of LEARNED_DIMENSIONS · the paper's values)
 
-Without ratings there is no shift, and the formula is exact to the bit. What a shift makes of a probability p,
-`learned = p' - p`, is listed beside the six dimensions; it counts in the score as much as relevance does. Here a
-model is applied and explained; learning/ trains it and decides how much it counts.
+p is the probability by the formula of `calibration.py`. Without ratings p' is p to the last bit. The difference
+`learned = p' - p` is shown beside the six dimensions, and has the weight of relevance in the final score. This module
+applies and explains a model; `learning/` trains it and decides how much it counts.
 """
 
 from collections.abc import Mapping
@@ -19,20 +20,26 @@ from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
 
-# What a reader may value more or less than the formula does. Relevance is where the model begins, and recency says when
-# a paper was rated, not what it is like.
+# The dimensions whose importance is learned. Relevance is not among them because the shift is added to it, and recency
+# is not because it depends on when a paper was rated.
 LEARNED_DIMENSIONS = tuple(name for name in DIMENSIONS if name not in ("semantic_relevance", "recency"))
 _SHOWN_WORDS, _SHOWN_NEAR = 3, 2
 _ROWS_AT_ONCE = 4096
-_SURE = 30.0  # log odds beyond which a probability is certain
+_SURE = 30.0  # log odds are limited to this absolute value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """A trained model: the weight of each component of a vector (d,), of stems, and of LEARNED_DIMENSIONS.
+    """A trained model.
 
-    `rated` are the papers it was trained on, `vectors` (n, d) theirs, `pull` (n,) how strongly each draws papers like
-    it up or down. `version` changes with any of it.
+    Attributes:
+        vector: (d,) weights of the components of a paper's vector.
+        words: weights of stems.
+        dimensions: (4,) weights of LEARNED_DIMENSIONS.
+        rated: ids of the r papers that it was trained on.
+        vectors: (r, d) vectors of these papers.
+        pull: (r,) how strongly each raises (or lowers, if negative) papers similar to it.
+        version: a hash of all of this.
     """
 
     vector: Floats
@@ -46,8 +53,10 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """Of n papers: the shift of the log odds (n,), and for each its most telling stems (with + or -) and the rated
-    papers that it is nearest to.
+    """What a model changes for n papers, and why.
+
+    `values` (n,) are the shifts of the log odds. `words` are for each paper the stems that contribute most, with + or
+    -; `near` the rated papers that contribute most.
     """
 
     values: Floats
@@ -58,23 +67,23 @@ class Shift:
 def log_odds(probability: Floats | float) -> Floats:
     """Return ln(p / (1 - p)), within ±30."""
     with np.errstate(divide="ignore"):
-        found: Floats = np.clip(np.log(probability) - np.log1p(-probability), -_SURE, _SURE)
-    return found
+        odds: Floats = np.clip(np.log(probability) - np.log1p(-probability), -_SURE, _SURE)
+    return odds
 
 
 def shifted(probability: Floats, shift: Floats) -> Floats:
-    """Return (n,) the probability whose log odds are `shift` higher; without a shift, the same to the last bit."""
+    """Return (n,) the probabilities with `shift` (n,) added to their log odds; exactly the same where it is 0."""
     moved = 1.0 / (1.0 + np.exp(-(log_odds(probability) + shift)))
     return np.where(shift == 0.0, probability, moved)
 
 
 def learned_features(dimensions: Floats) -> Floats:
-    """Return the columns (n, 4) of the dimensions (n, 6) from which is learned: LEARNED_DIMENSIONS."""
+    """Return the columns LEARNED_DIMENSIONS (n, 4) of the dimensions (n, 6)."""
     return dimensions[:, [DIMENSIONS.index(name) for name in LEARNED_DIMENSIONS]]
 
 
 def scaled(preferences: Preferences, share: float) -> Preferences:
-    """Return the model with its shifts multiplied by `share`, 0..1: how much it counts (L3)."""
+    """Return the model with all shifts multiplied by `share`, from 0 to 1: how much the model counts (L3)."""
     return replace(
         preferences,
         vector=share * preferences.vector,
@@ -92,10 +101,9 @@ def shift_of(
     dimensions: Floats,
     background: Background,
 ) -> Shift:
-    """Return what the model makes of n papers by their vectors (n, d), words and dimensions (n, 6), as far as there are
-    any.
+    """Apply the model to n papers: their vectors (n, d), words and dimensions (n, 6); None if not available.
 
-    Sums of a paper run in an order that no other paper decides, so that its bits do not depend on the others.
+    The result of a paper does not depend on the other papers, to the last bit.
     """
     count = len(dimensions)
     # A model trained before a dimension was added has fewer weights: dimensions are only ever appended.
@@ -113,7 +121,7 @@ def shift_of(
 
 
 def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], list[str]]:
-    """Return the stems that speak most for a paper, and most against it."""
+    """Return the `most` stems with the highest positive weights, and the `most` with the lowest negative ones."""
     by_weight = sorted(words, key=lambda stem: (-words[stem], stem))
     return [stem for stem in by_weight[:most] if words[stem] > 0], [
         stem for stem in by_weight[::-1][:most] if words[stem] < 0
@@ -123,40 +131,44 @@ def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], lis
 def _by_words(
     preferences: Preferences, words: CountedWords, background: Background
 ) -> tuple[Floats, list[tuple[str, ...]]]:
-    held, stems = unit_tfidf(words, background=background)
+    tfidf, stems = unit_tfidf(words, background=background)
     weights = np.array([preferences.words.get(stem, 0.0) for stem in stems])
-    said = held.copy()
-    said.data = held.data * weights[held.indices]
-    rows = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
-    total: Floats = np.bincount(rows, weights=said.data, minlength=held.shape[0]).astype(np.float64)
+    contributions = tfidf.copy()
+    contributions.data = tfidf.data * weights[tfidf.indices]
+    rows = np.repeat(np.arange(tfidf.shape[0]), np.diff(tfidf.indptr))
+    total: Floats = np.bincount(rows, weights=contributions.data, minlength=tfidf.shape[0]).astype(np.float64)
     telling = []
-    for row in range(held.shape[0]):
-        part = slice(said.indptr[row], said.indptr[row + 1])
-        data, columns = said.data[part], said.indices[part]
+    for row in range(tfidf.shape[0]):
+        part = slice(contributions.indptr[row], contributions.indptr[row + 1])
+        data, columns = contributions.data[part], contributions.indices[part]
         order = np.argsort(-np.abs(data), kind="stable")[:_SHOWN_WORDS]
         telling.append(tuple(f"{'+' if data[at] > 0 else '-'}{stems[columns[at]]}" for at in order if data[at]))
     return total, telling
 
 
 def _by_vectors(weights: Floats, vectors: NDArray[np.float32]) -> Floats:
-    """Compute row by row in float64: BLAS lets the last bits of a row depend on its neighbours."""
-    found = np.zeros(len(vectors))
+    """Return the products (n,) of vectors (n, d) and weights (d,).
+
+    They are computed row by row in float64: with BLAS the last bits of a row would depend on the other rows.
+    """
+    products = np.zeros(len(vectors))
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = np.ascontiguousarray(vectors[start : start + _ROWS_AT_ONCE], dtype=np.float64)
-        found[start : start + len(rows)] = (rows * weights).sum(axis=1)
-    return found
+        products[start : start + len(rows)] = (rows * weights).sum(axis=1)
+    return products
 
 
 def _nearest(preferences: Preferences, vectors: NDArray[np.float32], shift: Floats) -> list[tuple[str, ...]]:
-    """Return the rated papers that moved each paper most in the direction in which it was moved."""
+    """Return for each paper the rated papers that contribute most to its shift (n,), in the direction of the shift."""
     if not len(preferences.rated):
         return [()] * len(vectors)
-    found: list[tuple[str, ...]] = []
+    nearest: list[tuple[str, ...]] = []
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         pulls = (vectors[rows] @ preferences.vectors.T) * preferences.pull * np.sign(shift[rows])[:, None]
         first = np.argsort(-pulls, axis=1, kind="stable")[:, :_SHOWN_NEAR]
-        found += [
-            tuple(preferences.rated[at] for at in each if pulls[row, at] > 0) for row, each in enumerate(first.tolist())
+        nearest += [
+            tuple(preferences.rated[at] for at in columns if pulls[row, at] > 0)
+            for row, columns in enumerate(first.tolist())
         ]
-    return found
+    return nearest

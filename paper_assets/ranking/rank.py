@@ -1,7 +1,8 @@
-"""The ranking of one profile for one day: every candidate scored, explained and put in order (SPEC G4 to G14).
+"""Rank the candidates of one profile for one day: score, explain and order every paper (SPEC G4 to G14).
 
-A `RankingTask` is a ranking still to be computed, with everything that it is computed from: it may travel to another
-process (SPEC X4).
+`rank` runs the steps in this order: relevance, must keywords, earlier lists, facts and dimensions, ratings, the LLM's
+check, the day's threshold (`line` in code and in the header), the final list. A `RankingTask` has everything that a
+ranking is computed from, so that another process can compute it (SPEC X4).
 """
 
 from collections.abc import Callable
@@ -45,9 +46,9 @@ from paper_assets.weights import DIMENSIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Vectors of papers (n, d), aligned with the candidates, and of the texts of the queries (t, d).
+    """Vectors of papers (n, d), in the order of the candidates, and of the texts of the queries (t, d).
 
-    `model` names the model that made them; None: it is not known.
+    `model` is the name of the embedding model; None: it is not known.
     """
 
     papers: NDArray[np.float32]
@@ -57,10 +58,16 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingTask:
-    """What `rank` takes, read from the stores; `vectors` of the candidates and queries, None where words alone judge.
+    """Everything that `rank` needs, read from the stores.
 
-    `considered`: the last day whose list could have shown these papers for the same preferences; None if there is none.
-    `never_empty`: the best paper is shown even if it is very doubtful. `warnings` belong to the result.
+    Attributes:
+        queries: what papers are compared with; None: `rank` derives it from the profile.
+        vectors: those of the candidates and queries; None: papers are judged by words alone.
+        pdf_names: names of the local PDF files.
+        preferences: what ratings have taught; None: nothing.
+        considered: the last day whose list could have shown these papers for the same interests; None: there is none.
+        never_empty: whether the best paper is shown even if it is very doubtful.
+        warnings: those to report with the result.
     """
 
     candidates: pa.Table
@@ -93,8 +100,9 @@ def with_vectors(task: RankingTask, vectors_of: Callable[[pa.Table, InterestQuer
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
-# A must keyword in the title adds points of log odds, more if it is rare (-ln of its share of the papers); in the
-# abstract it adds a part of them. With few candidates, that share is drawn towards a usual one, which adds 2 points.
+# A must keyword in the title adds -ln(share of the papers that contain it) points of log odds, at most _MOST_POINTS; in
+# the abstract it adds _ABSTRACT_PART of them. The share is mixed with a usual one, as if of _USUAL_PAPERS more papers;
+# the usual share alone adds 2 points.
 _USUAL_PAPERS, _USUAL_SHARE, _MOST_POINTS, _ABSTRACT_PART = 30, 0.135, 5.5, 0.35
 _CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
@@ -106,31 +114,29 @@ SURVEY_TITLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """All scored candidates in final order (`ranking_schema`), and what they were ranked by (JSON-ready)."""
+    """All scored candidates in final order (`ranking_schema`), and the header: JSON values that describe them."""
 
     rows: pa.Table
     header: dict[str, Any]
 
     @property
     def shown(self) -> pa.Table:
-        """The rows of the top K."""
+        """The rows of the papers in the list."""
         return self.rows.filter(self.rows.column("shown"))
 
 
 def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Calibration | None = None) -> Ranking:
     """Score and order the candidates of a task; reads no store, and does not depend on the order of the candidates.
 
-    `verifier` is the language model to ask about papers of middling relevance (None: ask none). `calibration` turns
-    relevance into a probability (None: the one of the package).
+    `verifier` is the language model that judges papers of doubtful relevance (None: no such check). `calibration` turns
+    comparisons into probabilities (None: the package's).
     """
     candidates, profile, options, scoring = task.candidates, task.profile, task.options, task.scoring
-    queries, preferences, as_of = task.queries, task.preferences, task.as_of
-    vectors = task.vectors.papers if task.vectors else None
+    queries, vectors = task.queries, task.vectors.papers if task.vectors else None
     calibration = (calibration or standard_calibration()).for_model(task.vectors.model if task.vectors else None)
     content = profile.content if profile else None
     if content and queries is None:
         queries = interest_queries(content.interests, options=options, scoring=scoring)
-    ids, texts = candidates.column("paper_id"), paper_texts(candidates)
     by_field = paper_words(candidates) if queries else None
     words = by_field.whole if by_field else None
     method, relevance = _relevance(
@@ -142,11 +148,11 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     if considered.any():
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
     facts = _facts(candidates, words, content, considered, task=task)
-    scored = _scored(candidates, texts, facts, relevance, task=task, vectors=vectors, queries=queries)
+    scored = _scored(candidates, paper_texts(candidates), facts, relevance, task=task, vectors=vectors, queries=queries)
     shift = None
-    if preferences and candidates.num_rows:
+    if task.preferences and candidates.num_rows:
         shift = shift_of(
-            preferences,
+            task.preferences,
             vectors=vectors,
             words=words,
             dimensions=scored.dimensions,
@@ -167,30 +173,48 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         facts = replace(facts, llm_verified=check.verified)
     scored = scored.with_days_line()
     facts = replace(facts, dimensions=scored.dimensions)
-    found = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
+    listed = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
     return Ranking(
-        rows=_rows(candidates, scored, facts, relevance, found, shift, method=method),
+        rows=_rows(candidates, scored, facts, relevance, listed, shift, method=method),
         header={
-            "as_of": as_of.isoformat(),
-            "profile": profile.name if profile else None,
-            "profile_hash": profile.content_hash if profile else None,
-            **options.model_dump(mode="json"),
-            "weights": dict(zip(DIMENSIONS, scored.weights, strict=True)),
-            "evaluation_method": method,
-            "views": [view.mode for view in queries.views] if queries else [],
-            "preferences": preferences.version if preferences else None,
+            **_inputs(task, queries, weights=scored.weights, method=method),
             **_line(scored, top_k=options.top_k, calibration=calibration),
             **_nudge(scored, content),
-            **({"best_matches": relevance.best_matches} if relevance.best_matches else {}),
-            "lane_places": dict(
-                sorted((ids[row].as_py(), relevance.names[at]) for row, at in found.lane_places.items())
-            ),
-            "served": [relevance.names[at] for at in _served(relevance)],
-            "contrastive_info": found.pick.info if found.pick else None,
-            "comparison_notes": _notes(candidates, found, vectors, scoring=scoring),
+            **_lanes(candidates, relevance, listed),
+            "contrastive_info": listed.pick.info if listed.pick else None,
+            "comparison_notes": _notes(candidates, listed, vectors, scoring=scoring),
             **_check_record(check, verifier),
         },
     )
+
+
+def _inputs(
+    task: RankingTask, queries: InterestQueries | None, *, weights: tuple[float, ...], method: str
+) -> dict[str, Any]:
+    """Return the part of the header that says what the ranking was computed from."""
+    profile = task.profile
+    return {
+        "as_of": task.as_of.isoformat(),
+        "profile": profile.name if profile else None,
+        "profile_hash": profile.content_hash if profile else None,
+        **task.options.model_dump(mode="json"),
+        "weights": dict(zip(DIMENSIONS, weights, strict=True)),
+        "evaluation_method": method,
+        "views": [view.mode for view in queries.views] if queries else [],
+        "preferences": task.preferences.version if task.preferences else None,
+    }
+
+
+def _lanes(candidates: pa.Table, relevance: Relevance, listed: FinalList) -> dict[str, Any]:
+    """Return the part of the header on interests (lanes): which papers have a place for one, and which are served."""
+    ids = candidates.column("paper_id")
+    return {
+        **({"best_matches": relevance.best_matches} if relevance.best_matches else {}),
+        "lane_places": dict(
+            sorted((ids[row].as_py(), relevance.names[lane]) for row, lane in listed.lane_places.items())
+        ),
+        "served": [relevance.names[lane] for lane in _served(relevance)],
+    }
 
 
 def _relevance(
@@ -202,7 +226,7 @@ def _relevance(
     scoring: ScoringConfig,
     calibration: Calibration,
 ) -> tuple[str, Relevance]:
-    """Return how the papers were judged (G5 evaluation_method), and the judgement."""
+    """Return the method by which the n papers were judged (`evaluation_method`), and their relevance."""
     if queries is None or words is None:
         return PROFILE_FREE, without_lanes(np.zeros(count))
     if vectors is None and not queries.calibrated:
@@ -220,13 +244,11 @@ def _relevance(
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
-    """Return the relevance raised for papers with a keyword that the profile asks for: more for a rare one, most in
-    the title.
-    """
-    asked = distinct(content.keywords.must_include)
-    if not asked:
+    """Return the relevance, raised for papers with a must keyword: more if the keyword is rare or in the title."""
+    keywords = distinct(content.keywords.must_include)
+    if not keywords:
         return relevance
-    anywhere, in_title = (keywords_in(each, asked) for each in (words.whole, words.titles))
+    anywhere, in_title = (keywords_in(texts, keywords) for texts in (words.whole, words.titles))
     shares = (anywhere.sum(axis=0) + _USUAL_PAPERS * _USUAL_SHARE) / (len(words) + _USUAL_PAPERS)
     rarity = np.minimum(-np.log(shares), _MOST_POINTS)
     points = np.where(in_title, rarity, np.where(anywhere, _ABSTRACT_PART * rarity, 0.0)).max(axis=1)
@@ -234,11 +256,11 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
 
 
 def _considered(candidates: pa.Table, task: RankingTask, *, calibrated: bool) -> NDArray[np.bool_]:
-    """Return which papers an earlier list considered and did not show, which lowers their match."""
+    """Return (n,) which papers were candidates of an earlier list that did not show them; it lowers their relevance."""
     if task.considered is None or not calibrated:
         return np.zeros(candidates.num_rows, dtype=bool)
-    found: NDArray[np.bool_] = ages_in_days(candidates, task.considered) >= 0
-    return found
+    considered: NDArray[np.bool_] = ages_in_days(candidates, task.considered) >= 0
+    return considered
 
 
 def _facts(
@@ -249,7 +271,7 @@ def _facts(
     *,
     task: RankingTask,
 ) -> TagFacts:
-    """Return what is known of the papers apart from their relevance, whose dimension is 0 here."""
+    """Return what is known of the papers except their relevance, whose dimension is still 0."""
     options, scoring, pdf_names = task.options, task.scoring, task.pdf_names
     must = distinct(content.keywords.must_include) if content else []
     own = options.interest_mode != "seed"  # mode `seed` has no rule for surveys and searches abstracts
@@ -321,7 +343,7 @@ def _scored(
 
 
 def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule | None:
-    """Return how the threshold follows from the papers; None if there is none, or if the options set it."""
+    """Return how the threshold follows from the papers; None without a threshold, or if the options set it."""
     options, scoring = task.options, task.scoring
     if queries is None or queries.line is None or options.line is not None:
         return None
@@ -337,21 +359,21 @@ def _rows(
     scored: Scored,
     facts: TagFacts,
     relevance: Relevance,
-    found: FinalList,
+    listed: FinalList,
     shift: Shift | None,
     *,
     method: str,
 ) -> pa.Table:
     """Return the rows of `ranking_schema` in final order."""
     methods = np.where(facts.llm_verified, EMBEDDING_AND_LLM, method)
-    places = np.arange(len(found.order))
+    places = np.arange(len(listed.order))
     columns: dict[str, Any] = {
         "paper_id": scored.paper_ids,
-        "final": found.final,
+        "final": listed.final,
         **dict(zip(DIMENSIONS, scored.dimensions.T, strict=True)),
         "bonus": scored.bonus,
         "soft_penalty": scored.penalty,
-        "diversity_penalty": found.diversity_penalty,
+        "diversity_penalty": listed.diversity_penalty,
         "penalty_keywords": named_where(facts.soft_found, facts.soft_keywords),
         "evaluation_method": pa.array(methods.astype(object), type=pa.string()),
         "tags": tags_of(replace(facts, learned=scored.learned if shift else None)),
@@ -367,12 +389,12 @@ def _rows(
         "learned_words": pa.array(shift.words if shift else [None] * len(places), type=pa.list_(pa.string())),
         "learned_near": pa.array(shift.near if shift else [None] * len(places), type=pa.list_(pa.string())),
     }
-    rows = pa.table(columns).take(found.order)
+    rows = pa.table(columns).take(listed.order)
     rows = rows.append_column("rank", pa.array(places + 1, type=pa.int32()))
-    rows = rows.append_column("shown", pa.array(places < found.shown))
-    if found.pick:
+    rows = rows.append_column("shown", pa.array(places < listed.shown))
+    if listed.pick:
         tags_by_row = rows.column("tags").to_pylist()
-        tags_by_row[found.shown - 1] = [*tags_by_row[found.shown - 1], *contrast_tags(found.pick.kind)]
+        tags_by_row[listed.shown - 1] = [*tags_by_row[listed.shown - 1], *contrast_tags(listed.pick.kind)]
         rows = rows.set_column(
             rows.column_names.index("tags"), "tags", pa.array(tags_by_row, type=pa.list_(pa.string()))
         )
@@ -385,7 +407,7 @@ def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
 
 
 def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
-    """Return where the threshold is, how many papers are above it, whether they are too few to fill the list."""
+    """Return the part of the header on the threshold (`line`): its rule, and the papers above it."""
     above = None if scored.line is None else int(scored.above.sum())
     return {
         "line": scored.line,
@@ -397,37 +419,38 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
 
 
 def _served(relevance: Relevance) -> NDArray[np.intp]:
-    """Return the columns of the interests that papers serve."""
+    """Return the columns of the interests that at least one paper serves."""
     return np.flatnonzero(relevance.serves.any(axis=0))
 
 
 def _serves(relevance: Relevance) -> pa.Array:
-    """Return the probability of each paper by each served interest alone; null for a paper that serves none."""
+    """Return for each paper its probabilities for the served interests alone; null if it serves none."""
     serves = relevance.serves[:, _served(relevance)]
     return pa.array([row if any(row) else None for row in serves.tolist()], type=pa.list_(pa.float64()))
 
 
 def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
-    """Return how much the score beside relevance counts for the order, and its value for a new paper that matches no
-    preference, from which it counts. Empty if the list is ordered by the final score.
+    """Return the part of the header on the match (`final_list.py`); empty if the list is ordered by the final score.
+
+    `nudge_from` is the score without relevance of a new paper that matches no preference of the profile.
     """
     if scored.line is None or content is None:
         return {}
-    unasked = {
+    unset = {
         "must_keywords": not distinct(content.keywords.must_include),
         "author_trust": not content.preferred_authors,
         "institution_trust": not content.preferred_institutions,
         "recency": True,
     }
-    plain = sum(weight for name, weight in zip(DIMENSIONS, scored.weights, strict=True) if unasked.get(name))
+    plain = sum(weight for name, weight in zip(DIMENSIONS, scored.weights, strict=True) if unset.get(name))
     return {"nudge": scored.nudge, "nudge_from": plain, **({"edge": asdict(scored.edge)} if scored.edge else {})}
 
 
 def _notes(
-    candidates: pa.Table, found: FinalList, vectors: NDArray[np.float32] | None, *, scoring: ScoringConfig
+    candidates: pa.Table, listed: FinalList, vectors: NDArray[np.float32] | None, *, scoring: ScoringConfig
 ) -> list[dict[str, Any]]:
     """Return the comparison notes (G14) on the shown papers."""
-    places = found.order[: found.shown]
+    places = listed.order[: listed.shown]
     shown = candidates.take(places)
     return comparison_notes(
         shown.column("paper_id").to_pylist(),
@@ -436,12 +459,12 @@ def _notes(
         vectors[places] if vectors is not None else None,
         taxonomy=standard_taxonomy(),
         scoring=scoring,
-        contrast=found.pick,
+        contrast=listed.pick,
     )
 
 
 def _check_record(check: LLMCheck | None, verifier: Verifier | None) -> dict[str, Any]:
-    """Return what the LLM was asked and what it cost."""
+    """Return the part of the header on the LLM's check: calls, tokens, model and prompt."""
     return {
         "llm_verification_used": check.used if check else False,
         "llm_calls_made": check.usage.calls if check else 0,

@@ -1,11 +1,22 @@
-"""Relevance: how near a paper is to a profile's interests by meaning (SPEC G4, G17) and by keywords (G6).
+"""Compute the relevance of papers to a profile: what they are compared with, and by which parts (SPEC G4, G6, G17).
 
-The interest mode says what papers are compared with, and how the comparisons become one relevance. A profile is seen in
-up to three views. `seed`: one text with all interests. `lanes`: each interest separately. `library`: each liked paper.
-`hybrid` looks through several views (`hybrid_of`, all that the profile can serve), by meaning and by words, and by the
-likeness of a paper to the best matches of an interest (`best_matches.py`). Relevance is then a calibrated probability
-(`calibration.py`), and a threshold separates what is worth reading. The mode `seed` alone is the original arithmetic, a
-cosine to a text in which interests appear 3, 2 and 1 times; it has no threshold.
+1. `interest_queries` makes the texts that papers are compared with, in up to three views of the profile:
+
+   - `seed`: one text with all interests;
+   - `lanes`: one text for each interest (an interest with its results is called a lane);
+   - `library`: one text for each liked paper.
+
+   The interest mode chooses the views: one of them, or with `hybrid` those of `hybrid_of` that the profile can serve.
+2. `relevance_of` compares papers with these texts: by cosine of their vectors (meaning), by their words (`by_words`),
+   and in `lanes` by likeness to the papers that match an interest best (`best_matches.py`).
+3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. A paper
+   is above the threshold if its relevance reaches `InterestQueries.line`, or a higher value that follows from the
+   day's papers (`final_list.py`). The threshold is called `line` in code and in stored headers.
+4. `with_every_lane` changes an order so that every interest with a relevant paper is represented in the list.
+
+The mode `seed` alone is the original formula: the cosine to one text in which primary, secondary and exploratory
+interests appear 3, 2 and 1 times. It is not a probability and has no threshold. `keyword_relevance` replaces it if the
+embedding model cannot be loaded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,11 +48,10 @@ from paper_assets.text.words import SMALL_WORDS, normal_form
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
-    """Return the text that stands for a profile: primary interests `repeats[0]` times, secondary and exploratory as
-    often.
+    """Return one text of all interests: each primary one `repeats[0]` times, secondary `[1]`, exploratory `[2]` times.
 
-    Written in rounds, all interests first, because the model reads only the first 256 word pieces: what is
-    cut is then a repetition and not an interest.
+    The first round contains every interest once, the next rounds repeat them: the model reads only the first 256
+    word pieces, so that repetitions are cut before interests are.
     """
     lanes = _lanes(interests)
     return ". ".join(
@@ -56,22 +66,25 @@ def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
 def keyword_relevance(
     texts: pa.ChunkedArray | IndexedTexts, interests: Interests, *, repeats: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return relevance without a model: the weighted mean of the share of each interest's words in the text."""
-    asked = [
+    """Return relevance (n,) without a model: for each interest the share of its words that a text contains, averaged.
+
+    `repeats` are the weights of primary, secondary and exploratory interests in the mean.
+    """
+    weighted_words = [
         (times, _words(interest))
         for times, lane in zip(repeats, _lanes(interests), strict=True)
         for interest in lane
         if times and _words(interest)
     ]
     relevance = np.zeros(len(texts))
-    if not asked:
+    if not weighted_words:
         return relevance
-    vocabulary = list(dict.fromkeys(word for _, words in asked for word in words))
-    found = keywords_in(texts, vocabulary)
+    vocabulary = list(dict.fromkeys(word for _, words in weighted_words for word in words))
+    contained = keywords_in(texts, vocabulary)
     column = {word: position for position, word in enumerate(vocabulary)}
-    for times, words in asked:
-        relevance += times * (found[:, [column[word] for word in words]].sum(axis=1) / len(words))
-    return relevance / sum(times for times, _ in asked)
+    for times, words in weighted_words:
+        relevance += times * (contained[:, [column[word] for word in words]].sum(axis=1) / len(words))
+    return relevance / sum(times for times, _ in weighted_words)
 
 
 def _lanes(interests: Interests) -> tuple[list[str], list[str], list[str]]:
@@ -79,6 +92,7 @@ def _lanes(interests: Interests) -> tuple[list[str], list[str], list[str]]:
 
 
 def _words(interest: str) -> list[str]:
+    """Return the words of an interest, each once, without small words unless it has no others."""
     words = distinct(normal_form(interest).split())
     return [word for word in words if word not in SMALL_WORDS] or words
 
@@ -88,12 +102,12 @@ Floats = NDArray[np.float64]
 _VIEWS: tuple[InterestView, ...] = ("seed", "lanes", "library")
 _NAMED_IN_WARNING = 5
 _LONGEST_INTEREST = 1000  # as in a profile
-_MOST_TITLES = 100  # of liked papers whose words are looked for: each takes five milliseconds for a thousand papers
+_MOST_TITLES = 100  # titles of liked papers that are compared by words: 5 ms each for a thousand papers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Texts to compare papers with, each with a weight and a name for people."""
+    """The texts of one view, each with the weight of its interest's level and with a name that readers see."""
 
     mode: InterestView
     texts: tuple[str, ...]
@@ -103,10 +117,14 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterestQueries:
-    """What a profile looks for: the views, whether the papers' words have a say beside their vectors, and the interests
-    in plain words.
+    """What papers are compared with.
 
-    `line`: the relevance from which a paper is worth reading; None in the mode `seed`, whose relevance is a cosine.
+    Attributes:
+        views: the texts, by view.
+        by_words: whether the papers' words are compared too, beside their vectors.
+        in_words: the interests in words, or the titles of liked papers if the profile has none.
+        line: the lowest threshold, a probability; None in the mode `seed`, whose relevance is a cosine.
+        warnings: what the profile or the mode asks for and could not be used.
     """
 
     views: tuple[View, ...]
@@ -117,29 +135,36 @@ class InterestQueries:
 
     @property
     def texts(self) -> list[str]:
-        """Every text that is compared, view after view."""
+        """All texts of all views, in the order of the views."""
         return [text for view in self.views for text in view.texts]
 
     @property
     def of_liked(self) -> slice:
-        """Which of the texts are liked papers."""
+        """The part of `texts` that are liked papers."""
         end = len(self.texts)  # the library is the last view
         return slice(end - sum(len(view.texts) for view in self.views if view.mode == "library"), end)
 
     @property
     def calibrated(self) -> bool:
-        """Whether relevance is a probability."""
+        """Whether relevance is a calibrated probability."""
         return self.line is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevance:
-    """`values` (n,) from 0 to 1. `best` (n,): number of the best of `names` (interests, else liked papers), or -1.
+    """The relevance of n papers, and the parts that explain it.
 
-    `serves` (n, lanes): the probability by each interest alone, 0 where it is below the line; no columns if the mode
-    has no lanes. The parts (n,), None where the mode has none, NaN where the best interest has none: `meaning` and
-    `words` of the best interest (else of the liked papers together), its probability, and the one by liked papers.
-    `best_matches`: with how many papers that match an interest best each paper was compared.
+    A part is None if the mode has no such part, and NaN for a paper whose best interest has none.
+
+    Attributes:
+        values: (n,) relevance from 0 to 1.
+        names: the interests, or else the titles of liked papers.
+        best: (n,) index in `names` of the interest or liked paper that fits best; -1 if none fits.
+        serves: (n, lanes) the probability for each interest alone, 0 below the threshold; no columns without lanes.
+        meaning, words: (n,) cosine and term score of the best interest, or else of the liked papers together.
+        lane_probability: (n,) the probability for the best interest alone.
+        library: (n,) the probability by liked papers alone.
+        best_matches: the number of best matches of each interest that papers were compared with; 0: none.
     """
 
     values: Floats
@@ -154,7 +179,7 @@ class Relevance:
 
 
 def liked_ids(interests: Interests) -> list[str]:
-    """Return the ids of the liked papers that are named by id."""
+    """Return the ids of the liked papers that the profile names by id, each once."""
     return list(dict.fromkeys(paper.paper_id for paper in interests.papers if paper.paper_id))
 
 
@@ -165,35 +190,35 @@ def interest_queries(
     scoring: ScoringConfig,
     known: Mapping[str, tuple[str, str]] | None = None,
 ) -> InterestQueries:
-    """Return the views that the mode asks for and the profile can serve.
+    """Return the queries of a profile for its interest mode.
 
-    `known`: title and abstract of papers by id, to find the liked ones in. A mode that the profile cannot serve gives
-    way to the other kind (words to papers, papers to words) with a warning.
+    `known`: title and abstract of papers by id, in which liked papers are looked up. If the mode needs interests in
+    words and the profile has only liked papers, or the reverse, the available view is used and a warning says so.
     """
-    found = [(paper, _title_and_abstract(paper, known or {})) for paper in interests.papers]
-    liked = list(dict.fromkeys(text for _, text in found if text))
-    unknown = [paper.paper_id for paper, text in found if paper.paper_id and not text]
+    liked_with_text = [(paper, _title_and_abstract(paper, known or {})) for paper in interests.papers]
+    liked = list(dict.fromkeys(text for _, text in liked_with_text if text))
+    missing = [paper.paper_id for paper, text in liked_with_text if paper.paper_id and not text]
     warnings = []
-    if unknown:
-        named = ", ".join(unknown[:_NAMED_IN_WARNING]) + (", ..." if len(unknown) > _NAMED_IN_WARNING else "")
+    if missing:
+        named = ", ".join(missing[:_NAMED_IN_WARNING]) + (", ..." if len(missing) > _NAMED_IN_WARNING else "")
         warnings.append(f"interests.papers: {named} not known here, so without a say; import them or give their text")
 
-    asked: Sequence[str] = options.hybrid_of if options.interest_mode == "hybrid" else [options.interest_mode]
-    served = [mode for mode in _VIEWS if (liked if mode == "library" else interests.in_words)]
-    modes = [mode for mode in served if mode in asked]
+    requested: Sequence[str] = options.hybrid_of if options.interest_mode == "hybrid" else [options.interest_mode]
+    available = [mode for mode in _VIEWS if (liked if mode == "library" else interests.in_words)]
+    modes = [mode for mode in available if mode in requested]
     if "lanes" in modes and "seed" in modes:
-        modes.remove("seed")  # beside each interest for itself, all of them as one text add nothing (measured)
-    if served and not modes:
-        modes = served[:1]
-        lack = "a liked paper that is known" if "library" in asked else "interests in words"
+        modes.remove("seed")  # the text of all interests adds nothing to one text for each (measured)
+    if available and not modes:
+        modes = available[:1]
+        lack = "a liked paper that is known" if "library" in requested else "interests in words"
         warnings.append(f"interest_mode {options.interest_mode} needs {lack}; {modes[0]} took its place")
     views = {
         "seed": lambda: _seed(interests, scoring.interest_repeats if options.interest_mode == "seed" else None),
         "lanes": lambda: _lanes_view(interests, scoring.lane_weights),
         "library": lambda: _library(liked),
     }
-    usual = scoring.literature_review_line if options.purpose == "literature_review" else scoring.line
-    line = usual if options.line is None else options.line
+    default_line = scoring.literature_review_line if options.purpose == "literature_review" else scoring.line
+    line = default_line if options.line is None else options.line
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
     return InterestQueries(
         views=tuple(views[mode]() for mode in modes),
@@ -213,10 +238,11 @@ def relevance_of(
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
 ) -> Relevance:
-    """Return the relevance of n papers from their vectors (n, d), those of `queries.texts` (t, d), and the papers'
-    words.
+    """Return the relevance of n papers.
 
-    Without vectors the words alone judge, which the mode `seed` cannot; without words the vectors alone.
+    `vectors` (n, d) are those of the papers, `query_vectors` (t, d) those of `queries.texts`, `words` the papers'
+    words. Without vectors papers are compared by words alone, which the mode `seed` does not support; without words by
+    vectors alone. `calibration` defaults to that of the package.
     """
     count = len(words) if vectors is None and words is not None else len(vectors if vectors is not None else ())
     if not queries.views:
@@ -224,8 +250,8 @@ def relevance_of(
     calibration = calibration or standard_calibration()
     near = None
     if vectors is not None and query_vectors is not None:
-        asked_for = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
-        near = cosines(vectors, asked_for).T
+        compared_vectors = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
+        near = cosines(vectors, compared_vectors).T
     if not queries.calibrated and near is not None:
         return without_lanes(near[0].copy())
     compared = _Compared(
@@ -235,27 +261,31 @@ def relevance_of(
         words=words if queries.by_words or near is None else None,
         calibration=calibration,
     )
-    asked = {view.mode: view for view in queries.views}
-    said = [_by_interests(compared, asked)] if "lanes" in asked or "seed" in asked else []
-    shown = [_by_library(compared, asked["library"])] if "library" in asked else []
-    logits, relevance = (said or shown)[0]
-    if said and shown:
-        (by_library, library), liked = shown[0], len(asked["library"].texts)
+    view_of = {view.mode: view for view in queries.views}
+    by_interest_words = [_by_interests(compared, view_of)] if "lanes" in view_of or "seed" in view_of else []
+    by_liked_papers = [_by_library(compared, view_of["library"])] if "library" in view_of else []
+    logits, relevance = (by_interest_words or by_liked_papers)[0]
+    if by_interest_words and by_liked_papers:
+        (by_library, library), liked = by_liked_papers[0], len(view_of["library"].texts)
         logits = with_library(logits, by_library, liked=liked, calibration=compared.calibration)
         relevance = replace(relevance, library=library.values)
     return replace(relevance, values=probability(logits))
 
 
 def _adapted(queries: InterestQueries, vectors: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
-    """Return the vectors (t, d) of the texts, those of interests adapted; liked papers are compared as they are."""
+    """Return the vectors (t, d) of the texts, those of interests with the adapter applied."""
     in_words = queries.of_liked.start
     return np.concatenate([calibration.adapted(vectors[:in_words]), vectors[in_words:]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """What papers are judged by: cosines (t, n) to all texts of the queries, or None; the papers' vectors (n, d), or
-    None; the papers' words, or None.
+    """What papers are judged by, each None if it is not available.
+
+    Attributes:
+        near: cosines (t, n) of all texts of the queries to the papers.
+        vectors: (n, d) those of the papers.
+        words: those of the papers.
     """
 
     queries: InterestQueries
@@ -265,11 +295,11 @@ class _Compared:
     calibration: Calibration
 
     def cosines(self, view: View) -> Floats | None:
-        """Return (texts, n) cosines to the texts of one view."""
+        """Return (texts, n) the cosines of the texts of one view to the papers."""
         return None if self.near is None else self.near[self._part(view)]
 
     def term_scores(self, view: View) -> Floats | None:
-        """Return (texts, n) how strongly the papers hold the texts' words."""
+        """Return (texts, n) the term scores of the texts of one view in the papers."""
         if self.words is None:
             return None
         return term_scores(self.words, view.texts, background=self.calibration.background).T
@@ -280,9 +310,9 @@ class _Compared:
         return slice(start, start + len(view.texts))
 
 
-def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
-    """Return the logit (n,) by interests in words, and the judgement without its values."""
-    view = asked.get("lanes") or asked["seed"]
+def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
+    """Return the logits (n,) by interests in words, and the relevance with `values` still 0."""
+    view = view_of.get("lanes") or view_of["seed"]
     judged = interests_judged(
         compared.cosines(view),
         compared.term_scores(view),
@@ -295,23 +325,23 @@ def _by_interests(compared: _Compared, asked: Mapping[InterestView, View]) -> tu
         meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
         return judged.logits[0], replace(only, meaning=meaning, words=words)
     lanes = view
-    each, line = probability(judged.logits), compared.queries.line
-    best, columns = _best(judged), np.arange(each.shape[1])
-    meaning, words = (None if part is None else part[best, columns] for part in (judged.meaning, judged.words))
+    probabilities, line = probability(judged.logits), compared.queries.line
+    best_lane, columns = _best(judged), np.arange(probabilities.shape[1])
+    meaning, words = (None if part is None else part[best_lane, columns] for part in (judged.meaning, judged.words))
     return any_of(judged.logits), Relevance(
-        values=np.zeros(each.shape[1]),
+        values=np.zeros(probabilities.shape[1]),
         names=lanes.names,
-        best=np.where(_says_anything(judged), best, -1),
-        serves=np.where(each >= (1.0 if line is None else line), each, 0.0).T,
+        best=np.where(_says_anything(judged), best_lane, -1),
+        serves=np.where(probabilities >= (1.0 if line is None else line), probabilities, 0.0).T,
         meaning=meaning,
         words=words,
-        lane_probability=each[best, columns],
+        lane_probability=probabilities[best_lane, columns],
         best_matches=0 if judged.best is None else compared.calibration.best_matches,
     )
 
 
 def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
-    """Return the logit (n,) by liked papers, and the judgement without its values."""
+    """Return the logits (n,) by liked papers, and the relevance by them."""
     calibration, tfidf, titles = compared.calibration, None, None
     near = compared.cosines(view)
     usual_cosines = None if compared.vectors is None else calibration.usual_cosines(compared.vectors)
@@ -322,12 +352,12 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
         tfidf = np.ascontiguousarray(by_words.T)
         titles = np.nan_to_num(term_scores(compared.words, view.names[:_MOST_TITLES], background=background).T)
     usual = (usual_cosines, usual_tfidf)
-    judged, each = library_judged(near, tfidf, titles, usual=usual, calibration=calibration)
+    judged, nearness = library_judged(near, tfidf, titles, usual=usual, calibration=calibration)
     values = probability(judged.logits)
     return judged.logits, Relevance(
         values=values,
         names=view.names,
-        best=np.where(each.max(axis=0) > 0, each.argmax(axis=0), -1),
+        best=np.where(nearness.max(axis=0) > 0, nearness.argmax(axis=0), -1),
         serves=np.zeros((len(values), 0)),
         meaning=judged.meaning,
         words=judged.words,
@@ -336,19 +366,19 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
 
 
 def _best(judged: Judged) -> NDArray[np.intp]:
-    """Return (n,) the interest of the highest probability."""
+    """Return (n,) the index of the interest with the highest probability."""
     return judged.logits.argmax(axis=0)
 
 
 def _says_anything(judged: Judged) -> NDArray[np.bool_]:
-    """Return (n,) whether any part of any interest is above zero."""
+    """Return (n,) whether the cosine or term score of any interest is above 0."""
     parts = [np.nan_to_num(part) for part in (judged.meaning, judged.words) if part is not None]
-    found: NDArray[np.bool_] = np.any([(part > 0).any(axis=0) for part in parts], axis=0)
-    return found
+    above_zero: NDArray[np.bool_] = np.any([(part > 0).any(axis=0) for part in parts], axis=0)
+    return above_zero
 
 
 def without_lanes(values: Floats) -> Relevance:
-    """Return relevance that is not assigned to a single interest."""
+    """Return relevance (n,) without lanes: no paper is assigned to an interest."""
     count = len(values)
     return Relevance(values=values, names=(), best=np.full(count, -1, dtype=np.intp), serves=np.zeros((count, 0)))
 
@@ -356,47 +386,50 @@ def without_lanes(values: Floats) -> Relevance:
 def with_every_lane(
     order: NDArray[np.int64], serves: Floats, *, places: int, most: int | None = None
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """Return `order` (row numbers, best first) changed so that every interest with a relevant paper appears in
-    `places`.
+    """Change an order so that every lane (interest) with a relevant paper is represented in the first `places`.
 
-    For each lane that no paper in the list serves, in the profile's order, the paper that serves it best enters, and
-    the lowest one leaves that is not the only one of any lane; at most `most` papers enter so. Those in the list keep
-    their order, and so do the others. With too few places for all, lanes that are seen already stay so. Also returns
-    which lane each paper entered for, by row number.
+    `order` (n,) has row numbers, best first. `serves` (rows, lanes) is the probability for each interest, 0 where a
+    paper does not serve it. For each lane that no paper of the list serves, in the profile's order, the paper that
+    serves it best enters the list. The lowest paper leaves that is not the only one of a lane; if there is none,
+    nothing changes. At most `most` papers enter (None: no limit). Otherwise the order of papers is kept.
+
+    Returns the new order, and by row number the lane that each paper entered for.
     """
-    shown: list[int] = order[:places].tolist()
+    listed: list[int] = order[:places].tolist()
     entered: dict[int, int] = {}
     served = serves > 0
     for lane in range(serves.shape[1]):
         if most is not None and len(entered) >= most:
             break
-        if served[shown, lane].any() or not served[order, lane].any():
+        if served[listed, lane].any() or not served[order, lane].any():
             continue
-        by = served[shown].sum(axis=0)
-        leaver = next((row for row in reversed(shown) if (by[served[row]] > 1).all()), None)
+        papers_per_lane = served[listed].sum(axis=0)
+        leaver = next((row for row in reversed(listed) if (papers_per_lane[served[row]] > 1).all()), None)
         if leaver is not None:
             newcomer = int(order[serves[order, lane].argmax()])
-            shown = [*(row for row in shown if row != leaver), newcomer]
+            listed = [*(row for row in listed if row != leaver), newcomer]
             entered[newcomer] = lane
             entered.pop(leaver, None)
-    inside = np.isin(order, shown)
+    inside = np.isin(order, listed)
     return np.concatenate([order[inside], order[~inside]]), entered
 
 
 def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    """Return the text of a liked paper from `known` or else from the profile; None if neither has it."""
     if paper.paper_id and paper.paper_id in known:
         return known[paper.paper_id]
     return (paper.title, paper.abstract) if paper.title else None
 
 
 def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
-    """Return all interests in one text, repeated by level; None: each once."""
+    """Return the view with all interests in one text, repeated by level; without `repeats`, each appears once."""
     once = ". ".join(dict.fromkeys([*interests.primary, *interests.secondary, *interests.exploratory]))
     text = interest_text(interests, repeats=repeats) if repeats else once
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
 def _lanes_view(interests: Interests, weights: tuple[float, float, float]) -> View:
+    """Return the view with one text for each interest; one in two levels counts in the first."""
     levels = (interests.primary, interests.secondary, interests.exploratory)
     lanes: dict[str, float] = {}
     for weight, level in zip(weights, levels, strict=True):
@@ -407,6 +440,7 @@ def _lanes_view(interests: Interests, weights: tuple[float, float, float]) -> Vi
 
 
 def _library(liked: Sequence[tuple[str, str]]) -> View:
+    """Return the view with one text for each liked paper, given as title and abstract."""
     return View(
         mode="library",
         texts=tuple(embedded_text(title, abstract) for title, abstract in liked),

@@ -1,4 +1,4 @@
-"""The answer of the gatekeeper as plain JSON values (SPEC G15)."""
+"""Build the result of a ranking as JSON values (SPEC G15)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from paper_assets.weights import DIMENSIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """The reader whom papers are ranked for.
+    """The reader for whom papers are ranked.
 
     Attributes:
-        profile: without one only recency and practicality count.
-        profile_used: how the caller named the profile, repeated in the summary.
+        profile: None means that only recency and practicality count.
+        profile_used: the name or path that the caller gave for the profile; it is repeated in the summary.
         read_ids: papers that are removed as already read.
         pdf_dir: folder with the PDF files `pdf_names`.
     """
@@ -44,11 +44,11 @@ def ranking_result(
     input_count: int | None = None,
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the result of a ranking; `output_path` stays None until it is saved.
+    """Return the result of a ranking; `output_path` is None until the result is saved.
 
-    `papers` holds at least the shown ones by id, `candidates` the rows of `filter_papers`. `originals` are the
-    records as a caller gave them; without them `original_data` is the stored paper. Scores are not rounded:
-    `final` follows from `breakdown`, `weights`, bonus and penalties to the last bit.
+    `papers` contains at least the shown papers by id, `candidates` the rows of `filter_papers`. `originals` are the
+    records as the caller gave them, by id; without them `original_data` is the stored paper. Scores are not rounded:
+    `final` can be recomputed from `breakdown`, `weights`, bonus and penalties to the last bit.
     """
     header = ranking.header
     shown = ranking.shown.to_pylist()
@@ -95,7 +95,7 @@ def ranking_result(
 
 
 def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the same shape when nothing could be ranked: `error` is one line with the reason."""
+    """Return a result of the same shape for a failed call; `error` is the reason in one line."""
     return {
         "success": False,
         "error": error,

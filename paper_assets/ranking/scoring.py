@@ -1,7 +1,10 @@
-"""From dimensions to an order: weights, bonus, penalty, final score, ties, diversity (SPEC G8, G9, G10, G11).
+"""Compute final scores from dimensions, and order papers by them (SPEC G8, G9, G10, G11).
 
-All sums run in the order of DIMENSIONS, one column after the other, so that a stored score can be recomputed from its
-stored parts to the last bit. By diversity, a paper that repeats what a paper placed above it says is worth less.
+    final = sum of weight * dimension + weight of relevance * learned + bonus + soft penalty + diversity penalty
+
+limited to `final_floor` and `final_ceiling` of the settings. Sums run in the order of DIMENSIONS, one column after the
+other, so that a stored score can be recomputed from its stored parts to the last bit. `repeating` finds the papers that
+get the diversity penalty, because they are similar to a paper above them.
 """
 
 from collections.abc import Sequence
@@ -16,40 +19,40 @@ from paper_assets.weights import DIMENSIONS, Weights
 
 Floats = NDArray[np.float64]
 
-REWARDED = {"novelty": "recency", "practicality": "practicality"}  # G9: the dimension that a mode adds to
-PROFILE_FREE_DIMENSIONS = ("recency", "practicality")  # G10: the two that ask nothing about a person
+REWARDED = {"novelty": "recency", "practicality": "practicality"}  # G9: the dimension that a ranking mode rewards
+PROFILE_FREE_DIMENSIONS = ("recency", "practicality")  # G10: the two that do not depend on a profile
 
 
 def weights_for(
     purpose: str, scoring: ScoringConfig, *, chosen: Weights | None = None, profile_free: bool = False
 ) -> tuple[float, ...]:
-    """Return the weights that apply, in the order of DIMENSIONS; without a profile recency and practicality share the
-    total.
+    """Return the weights of a ranking in the order of DIMENSIONS.
 
-    `chosen` are those of `RankingOptions`: the run config's, else the profile's, whatever the purpose. Without them the
-    purpose's hold: the environment's, else the default, as `Settings.scoring` has them.
+    `chosen` are the weights of `RankingOptions` (from the run config, else from the profile), which apply to every
+    purpose. Without them the weights of the purpose apply, from `scoring` (the environment, else the default). Without
+    a profile only recency and practicality have weights, which are scaled to a sum of 1.
     """
     weights = chosen.in_order if chosen else scoring.weights[purpose]
     if not profile_free:
         return weights
-    counts = [name in PROFILE_FREE_DIMENSIONS for name in DIMENSIONS]
-    kept = [weight if count else 0.0 for weight, count in zip(weights, counts, strict=True)]
-    if not any(kept):  # weights are configuration: both may have been set to nothing
-        kept = [1.0 if count else 0.0 for count in counts]
+    is_kept = [name in PROFILE_FREE_DIMENSIONS for name in DIMENSIONS]
+    kept = [weight if count else 0.0 for weight, count in zip(weights, is_kept, strict=True)]
+    if not any(kept):  # a configuration may set both to 0
+        kept = [1.0 if count else 0.0 for count in is_kept]
     return tuple(weight / sum(kept) for weight in kept)
 
 
 def mode_bonus(dimensions: Floats, ranking_mode: str, scoring: ScoringConfig) -> Floats:
-    """Return (n,) what the mode adds: recency for novelty, practicality for practicality, otherwise nothing."""
+    """Return (n,) the bonus of the ranking mode: for recency in novelty, for practicality in practicality, else 0."""
     rewarded = REWARDED.get(ranking_mode)
     if rewarded is None:
         return np.zeros(len(dimensions))
     return scoring.mode_bonus * dimensions[:, DIMENSIONS.index(rewarded)]
 
 
-def soft_penalty(found: NDArray[np.bool_], scoring: ScoringConfig) -> Floats:
-    """Return (n,) what the soft keywords found (n, k) take away, as a number from 0 down."""
-    return np.maximum(scoring.soft_penalty * found.sum(axis=1), scoring.soft_penalty_floor) + 0.0  # no -0.0
+def soft_penalty(matches: NDArray[np.bool_], scoring: ScoringConfig) -> Floats:
+    """Return (n,) the penalty, 0 or less, for the soft keywords that were found (n, k)."""
+    return np.maximum(scoring.soft_penalty * matches.sum(axis=1), scoring.soft_penalty_floor) + 0.0  # no -0.0
 
 
 def final_scores(
@@ -62,8 +65,9 @@ def final_scores(
     scoring: ScoringConfig,
     learned: Floats | None = None,
 ) -> Floats:
-    """Return (n,) weighted sum of (n, 6) plus bonus and the two penalties, clamped. `learned` (n,), by how much the
-    reader's ratings moved relevance, has the weight of relevance.
+    """Return final scores (n,) from dimensions (n, 6), by the formula of the module's docstring.
+
+    `learned` (n,) is by how much ratings change relevance (None: 0); the other arrays are (n,) too.
     """
     total = np.zeros(len(dimensions))
     for column, weight in enumerate(weights):
@@ -76,8 +80,10 @@ def final_scores(
 def best_first(
     final: Floats, days: Floats, paper_ids: pa.ChunkedArray, *, before: Sequence[Floats] = ()
 ) -> NDArray[np.int64]:
-    """Return the row numbers from the best to the last: by the keys of `before`, the highest first, then by final
-    score; ties by newer day (unknown last), then by paper_id.
+    """Return the row numbers (n,) from the best to the last.
+
+    Papers are ordered by each of the keys `before`, then by final score, the highest first; ties go to the newer day
+    (unknown days last), then to the smaller paper_id.
     """
     known = np.where(np.isnan(days), -np.inf, days)
     keys = {f"key {place}": key for place, key in enumerate(before)} | {"final": final, "day": known}
@@ -93,8 +99,8 @@ def best_first(
 Vectors = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
-_FIRST_LOOK = 128  # papers; more only where the best of them fall
-_SQUARES_IN_RANGE = (1e-18, 1e18)  # squared lengths that float32 holds well
+_FIRST_LOOK = 128  # papers compared at first; more follow if the best of them are lowered
+_SQUARES_IN_RANGE = (1e-18, 1e18)  # squared lengths that float32 represents well
 _ROWS_AT_ONCE = 4096  # 25 MB of float64 at 384 dimensions
 
 
@@ -108,47 +114,47 @@ def repeating(
     places: int,
     similarity: float,
 ) -> Bools:
-    """Return (n,) which papers are lowered: those with a cosine of at least `similarity` to a chosen one.
+    """Return (n,) which papers are lowered: those with a cosine of at least `similarity` to a chosen paper.
 
-    Greedy: the best paper is chosen; those like it fall, once, from their `final` to their `lowered` score; the best
-    of the rest is chosen, and so on for all `places`. A chosen paper is held only against those chosen before it, any
-    other against all of them. Ties go as in `best_first`: newer day, then paper_id. A paper without vector (zeros)
-    is like none.
+    The choice is greedy. The best paper is chosen; papers similar to it change, once, from their `final` to their
+    `lowered` score; the best of the rest is chosen, and so on until all `places` are filled. A chosen paper is compared
+    with those chosen before it, any other paper with all chosen ones. Ties as in `best_first`. A paper without a vector
+    (a row of zeros) is similar to none.
 
-    `best_first` of the scores that result is the greedy order, the chosen first: while papers are chosen scores only
-    fall, so none can overtake a paper that was chosen before it. For the same reason the choice need not look below
-    the papers whose `final` reaches the best standing score; those are met in blocks, from the top.
+    Scores only fall during the choice, so no paper can overtake one that was chosen before: `best_first` of the
+    resulting scores gives the greedy order. For the same reason only papers whose `final` is at least the best current
+    score need to be compared; they are read in blocks, from the highest `final` down.
     """
     order = np.argsort(-final, kind="stable")
-    repeats = np.zeros(len(final), dtype=bool)
-    standing = np.full(len(final), -np.inf)  # of the papers examined and not chosen
+    repeat = np.zeros(len(final), dtype=bool)
+    current = np.full(len(final), -np.inf)  # current scores of the papers that were compared and not chosen
     chosen: list[int] = []
-    looked = 0
+    compared = 0
     for _ in range(min(places, len(final))):
-        while looked < len(final) and standing.max() <= final[order[looked]]:  # one not yet examined may be as good
-            block = order[looked : max(_FIRST_LOOK, 2 * looked)]
-            repeats[block] = alike(vectors[block], vectors[chosen], similarity).any(axis=1)
-            standing[block] = np.where(repeats[block], lowered[block], final[block])
-            looked += len(block)
-        equal = np.flatnonzero(standing == standing.max())
-        best = int(equal[best_first(standing[equal], days[equal], paper_ids.take(equal))[0]])
+        while compared < len(final) and current.max() <= final[order[compared]]:  # the next one may be as good
+            block = order[compared : max(_FIRST_LOOK, 2 * compared)]
+            repeat[block] = alike(vectors[block], vectors[chosen], similarity).any(axis=1)
+            current[block] = np.where(repeat[block], lowered[block], final[block])
+            compared += len(block)
+        equal = np.flatnonzero(current == current.max())
+        best = int(equal[best_first(current[equal], days[equal], paper_ids.take(equal))[0]])
         chosen.append(best)
-        standing[best] = -np.inf
-        others = np.flatnonzero(np.isfinite(standing) & ~repeats)
-        fall = others[alike(vectors[others], vectors[[best]], similarity)[:, 0]]
-        repeats[fall] = True
-        standing[fall] = lowered[fall]
+        current[best] = -np.inf
+        others = np.flatnonzero(np.isfinite(current) & ~repeat)
+        lowered_now = others[alike(vectors[others], vectors[[best]], similarity)[:, 0]]
+        repeat[lowered_now] = True
+        current[lowered_now] = lowered[lowered_now]
     rest = np.ones(len(final), dtype=bool)
-    rest[order[:looked]] = False
-    return repeats | (rest & alike(vectors, vectors[chosen], similarity).any(axis=1))
+    rest[order[:compared]] = False
+    return repeat | (rest & alike(vectors, vectors[chosen], similarity).any(axis=1))
 
 
 def alike(one: Vectors, other: Vectors, similarity: float) -> Bools:
-    """Return (n, m) where the cosine of a row of (n, d) to a row of (m, d) is at least `similarity`; never for a zero
-    row.
+    """Return (n, m) whether the cosine of each row of (n, d) to each row of (m, d) is at least `similarity`.
 
-    A matrix product in float32 decides all but the close cases, which are summed row by row in float64: the last bits
-    of a product depend on its neighbours, and who is alike must not depend on the order of the papers.
+    It is never true for a row of zeros. A matrix product in float32 decides all but the close cases. These are computed
+    row by row in float64, because the last bits of a matrix product depend on the other rows, and the result must not
+    depend on the order of the papers.
     """
     lengths_one, lengths_other = _lengths(one), _lengths(other)
     with np.errstate(all="ignore"):
@@ -166,8 +172,10 @@ def alike(one: Vectors, other: Vectors, similarity: float) -> Bools:
 
 
 def _lengths(vectors: Vectors) -> Vectors:
-    """Return (n,) lengths; infinite for a zero row, which makes it like none; NaN, which is never sure, for an odd
-    one.
+    """Return (n,) the lengths of vectors (n, d).
+
+    Infinite for a row of zeros, so that its cosines are 0; NaN where float32 is not exact enough, so that the rough
+    comparison in `alike` does not decide.
     """
     squares = np.einsum("ij,ij->i", vectors, vectors)
     low, high = _SQUARES_IN_RANGE

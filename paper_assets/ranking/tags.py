@@ -1,4 +1,7 @@
-"""Tags: what a person should notice about a ranked paper (SPEC G13)."""
+"""Tag ranked papers with what a reader should notice about them (SPEC G13).
+
+To add a tag: add its words to `IN_WORDS` and its condition to `tags_of`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +18,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SOFT_PENALTY = "SOFT_PENALTY"
-LEARNED_NOTED = 0.05  # of a probability: half a tenth, which readers notice
+LEARNED_NOTED = 0.05  # change of a probability from which a tag names the effect of ratings
 
 CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_PICK": "picked because it differs from the others",
@@ -23,8 +26,8 @@ CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_ASSUMPTION": "same method under another learning assumption",
     "CONTRASTIVE_DOMAIN": "same technique in another field",
 }
-# In the order in which they are shown; after them one SOFT_PENALTY:<keyword> for each soft keyword found, and last
-# those of the contrastive pick.
+# In the order in which they are shown. They are followed by SOFT_PENALTY:<keyword> for each soft keyword found,
+# and by the tags of the contrastive pick.
 IN_WORDS = {
     "SEMANTIC_HIGH_MATCH": "very close to your interests",
     "PREFERRED_AUTHOR": "by an author you follow",
@@ -46,7 +49,7 @@ IN_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagFacts:
-    """What the tags are given for: dimensions (n, 6), ages in days (n,), and facts (n,) or (n, soft keywords)."""
+    """What tags depend on: dimensions (n, 6), ages in days (n,), keywords found (n, k), and other facts (n,)."""
 
     dimensions: Floats
     ages: Floats
@@ -60,20 +63,20 @@ class TagFacts:
     llm_verified: Bools
     considered: Bools
     content: ProfileContent | None
-    learned: Floats | None = None  # by how much ratings move relevance; None where they have no say
+    learned: Floats | None = None  # by how much ratings change relevance; None if they do not count
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
 
 
 def tags_of(evidence: TagFacts) -> pa.ListArray:
     """Return the tags of each paper, in the order of IN_WORDS.
 
-    Trust in an author or institution is a tag only where the profile prefers one: trust is 1 for all otherwise.
-    MUST_KEYWORD_MATCH asks for at least one; the score shows the share.
+    PREFERRED_AUTHOR and PREFERRED_INSTITUTION require that the profile prefers one, because the dimension is 1 for all
+    papers otherwise. MUST_KEYWORD_MATCH requires one of the must keywords.
     """
     scoring, content = evidence.scoring, evidence.content
     learned = np.zeros(len(evidence.ages)) if evidence.learned is None else evidence.learned
     column = dict(zip(DIMENSIONS, evidence.dimensions.T, strict=True))
-    given = {
+    tagged = {
         "SEMANTIC_HIGH_MATCH": column["semantic_relevance"] >= scoring.high_match,
         "PREFERRED_AUTHOR": (column["author_trust"] == 1.0) & bool(content and content.preferred_authors),
         "PREFERRED_INSTITUTION": (column["institution_trust"] == 1.0)
@@ -92,10 +95,10 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
         "CONSIDERED_BEFORE": evidence.considered,
     }
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
-    return named_where(np.column_stack([*(given[name] for name in IN_WORDS), evidence.soft_found]), names)
+    return named_where(np.column_stack([*(tagged[name] for name in IN_WORDS), evidence.soft_found]), names)
 
 
 def named_where(matrix: Bools, names: Sequence[str]) -> pa.ListArray:
-    """Return for each row of (n, k) the list of the names whose column is true."""
+    """Return for each row of a matrix (n, k) the list of the names (k,) whose column is true."""
     offsets = np.concatenate(([0], np.cumsum(matrix.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(names, type=pa.string()).take(pa.array(np.nonzero(matrix)[1])))

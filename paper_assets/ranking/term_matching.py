@@ -1,12 +1,16 @@
 """Match the words of interests in papers, and compute TF-IDF cosines to liked papers (SPEC G17).
 
-The terms of an interest are its words and its pairs of neighbouring words, without what introduces it ("papers on").
-A word matches in singular and plural and in British and American spelling, and for half in a derived form (`optimizers`
-in `optimize`); a pair matches adjacent words; an acronym counts as the phrase that it stands for (`SAE` as "sparse
-autoencoder"); the title counts more. Liked papers are compared by stems. What a word is worth (its idf) comes from the
-candidates together with a background of many papers, so that a ranking of twenty papers and one of a week value a word
-alike. All sums of a paper run over its words in an order that no other paper decides: scores are the same to the bit in
-any order of papers.
+The terms of an interest are its words and its pairs of adjacent words, without an introduction such as "papers on".
+
+- A word matches its singular and plural and its British and American spelling. A derived form (`optimizers` for
+  `optimize`) counts half.
+- A pair matches two adjacent words.
+- An acronym counts as the phrase that it stands for (`SAE` as "sparse autoencoder").
+- Words in the title count more than words in the abstract.
+
+Liked papers are compared by stems. The weight of a word (its idf) is computed from the candidates together with a
+background of many papers, so that it is similar in a ranking of twenty papers and in one of a week. The scores of a
+paper do not depend on the order of the papers, to the last bit.
 """
 
 import re
@@ -40,18 +44,19 @@ Floats = NDArray[np.float64]
 
 _BETWEEN_PHRASES = re.compile(r"[^\w\s'+#-]+")
 _TITLE_TIMES = 3  # times that a word in the title counts
-_SHORTEST = 50  # words; a shorter paper gets no further advantage
-_MOST = 2.0  # higher scores are cut here: papers that are almost certainly on topic reach 1
-_LEAST = 4.0  # least length of a text's vector: a reader who names only a common word means it
+_SHORTEST = 50  # words; shorter papers are treated as if they had this length
+_MOST = 2.0  # highest score; papers that are almost certainly on topic reach 1
+_LEAST = 4.0  # least length of the vector of an interest, so that a single common word still matches well
 _DERIVED = 0.5  # weight of a derived form of a word; 0.75 does as well
-_USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf: the mean cosine comes out right
+_USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf; chosen so that the mean cosine is right
 _PAIR_SHARE = 0.25  # share of the papers with the rarer of two words in which the other is beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """How many of a corpus's `papers` hold each stem, and each word without its plural. In an idf it counts as much as
-    `weight` candidates.
+    """In how many of a corpus's `papers` each stem (`holders`) and each singular word (`words`) occurs.
+
+    An idf counts the background as `weight` candidates.
     """
 
     papers: int
@@ -60,7 +65,10 @@ class Background:
     weight: float
 
     def idf(self, stems: Sequence[str], held: Floats, count: int) -> Floats:
-        """Return ln(1 + (n - df + 0.5) / (df + 0.5)) of stems that `held` of `count` candidates hold."""
+        """Return the idf (s,) of stems (s,) that occur in `held` (s,) of `count` candidates.
+
+        idf = ln(1 + (n - df + 0.5) / (df + 0.5)), with n and df over candidates and weighted background.
+        """
         known = np.array([self.holders.get(one, 0) for one in stems], dtype=np.float64)
         df = held + self.weight * known / self.papers
         return np.log1p((count + self.weight - df + 0.5) / (df + 0.5))
@@ -68,7 +76,7 @@ class Background:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperWords:
-    """The words of n papers: title and abstract as one text, and the titles again."""
+    """The indexed words of n papers: of title and abstract as one text, and of the titles alone."""
 
     whole: IndexedTexts
     titles: IndexedTexts
@@ -78,17 +86,19 @@ class PaperWords:
 
 
 def paper_words(papers: pa.Table) -> PaperWords:
-    """Return the words of a table's titles and abstracts."""
+    """Index the titles and abstracts of a table of papers."""
     return PaperWords(whole=indexed(paper_texts(papers)), titles=indexed(papers.column("title")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """One word of an interest, or two adjacent ones if `second` is given.
+    """One word of an interest, or two adjacent words if `second` is given. All words are in the singular.
 
-    `acronyms`: those of the interest's phrases that hold all of it; one of them in a paper counts as the term.
-    `as_first` and `as_second`: those of phrases that end with the first word of a pair, or begin with its second; they
-    count as that word ("LLM inference" holds "model inference").
+    Attributes:
+        acronyms: those of phrases of the interest that contain the whole term; in a paper they count as the term.
+        as_first: those of phrases that end with the first word of a pair; they count as that word, so that
+            "LLM inference" matches "model inference".
+        as_second: those of phrases that begin with the second word of a pair; they count as that word.
     """
 
     first: str
@@ -99,91 +109,97 @@ class Term:
 
     @property
     def words(self) -> str:
-        """The term as a reader writes it."""
+        """The words of the term, as text."""
         return self.first if self.second is None else f"{self.first} {self.second}"
 
     @property
     def sides(self) -> list[list[str]]:
-        """The words and acronyms that count as the first word, and those that count as the second of a pair."""
+        """What counts as the first word, and for a pair what counts as the second: the word itself, then acronyms."""
         first = [self.first, *sorted(self.as_first)]
         return [first] if self.second is None else [first, [self.second, *sorted(self.as_second)]]
 
 
 def terms_of(text: str) -> list[Term]:
-    """Return the content words of an interest and its pairs of neighbours, each once; no pair reaches across a mark or
-    a small word. An acronym is replaced by the words that it stands for.
+    """Return the terms of an interest, each once: its content words and its pairs of adjacent content words.
+
+    The words of a pair have no punctuation or small word between them. An acronym is replaced by the words that it
+    stands for.
     """
-    found: dict[tuple[str, str | None], Term] = {}
-    spelled: dict[str, str] = {}  # as the text spells a word first
+    terms: dict[tuple[str, str | None], Term] = {}
+    first_spelling: dict[str, str] = {}  # as the text spells a word first
     for part in _BETWEEN_PHRASES.split(normal_form(without_introduction(text))):
         words = spelled_out(words_of_normal(part))
-        known: list[str | None] = []
+        content_words: list[str | None] = []
         for word in words:
-            one = singular(word) if asks(word) else None
-            if one:
-                for each in spellings(one):
-                    spelled.setdefault(each, one)
-            known.append(spelled[one] if one else None)
+            first = singular(word) if asks(word) else None
+            if first:
+                for spelling in spellings(first):
+                    first_spelling.setdefault(spelling, first)
+            content_words.append(first_spelling[first] if first else None)
         phrases = acronyms_of_phrases(words)
         for size in (1, 2):
-            for at in range(len(known) - size + 1):
-                one, two = known[at], known[at + 1] if size == 2 else None
-                if one and (two or size == 1):
-                    other = found.get((one, two), Term(first=one, second=two))
-                    own = {acronym for start, end, acronym in phrases if start <= at and at + size <= end}
-                    first = {acronym for _, end, acronym in phrases if end == at + 1 and two}
-                    second = {acronym for start, _, acronym in phrases if start == at + 1 and two}
-                    found[one, two] = replace(
-                        other,
-                        acronyms=other.acronyms | own,
-                        as_first=other.as_first | first,
-                        as_second=other.as_second | second,
+            for at in range(len(content_words) - size + 1):
+                first, second = content_words[at], content_words[at + 1] if size == 2 else None
+                if first and (second or size == 1):
+                    term = terms.get((first, second), Term(first=first, second=second))
+                    containing = {acronym for start, end, acronym in phrases if start <= at and at + size <= end}
+                    ending = {acronym for _, end, acronym in phrases if end == at + 1 and second}
+                    beginning = {acronym for start, _, acronym in phrases if start == at + 1 and second}
+                    terms[first, second] = replace(
+                        term,
+                        acronyms=term.acronyms | containing,
+                        as_first=term.as_first | ending,
+                        as_second=term.as_second | beginning,
                     )
-    return list(found.values())
+    return list(terms.values())
 
 
 def term_scores(words: PaperWords, texts: Sequence[str], *, background: Background) -> Floats:
-    """Return (n, t): how strongly each paper holds the terms of each text.
+    """Return the term scores (n, t) of t texts (interests) in n papers; a column of NaN for a text without words.
 
-    A cosine of TF-IDF vectors over words and pairs of words, in which a paper's length stands for that of its vector:
-    terms weigh idf squared times 1 + ln(times), a time in the title counts as `_TITLE_TIMES`. A paper that holds a word
-    only in derived forms gets `_DERIVED` of that, by the idf of all its forms. The scores of a text of common words
-    alone are raised as if its vector had the length `_LEAST`. A column of NaN for a text without words.
+        score = sum over the text's terms of idf^2 (1 + ln times) / (sqrt(words of the paper) * length of the text)
+
+    This is a cosine of TF-IDF vectors, with the root of the paper's number of words for the length of its vector.
+    `times` counts an occurrence in the title as `_TITLE_TIMES`. A paper with only derived forms of a word gets
+    `_DERIVED` of its points, computed with the idf of all forms. The length of the text is the root of the sum of
+    idf^2; if it is below `_LEAST` (a text of common words), the score is raised by their ratio. Scores are at most
+    `_MOST`.
     """
     count = len(words)
     scores = np.full((len(texts), count), np.nan)
     before = np.concatenate(([0], np.cumsum(words.whole.times)))
     length = (before[words.whole.starts[1:]] - before[words.whole.starts[:-1]])[words.whole.at]
-    size = np.sqrt(np.maximum(length, _SHORTEST))
-    asked = [terms_of(text) for text in texts]
-    every = list(dict.fromkeys(term for terms in asked for term in terms))
-    times = _times_of(every, words)
-    idf = {term: _idf_of(term, int((times[term] > 0).sum()), count, background) for term in every}
-    points = {term: _points(times[term], idf[term]) for term in every}
+    paper_length = np.sqrt(np.maximum(length, _SHORTEST))
+    terms_by_text = [terms_of(text) for text in texts]
+    terms_of_all = list(dict.fromkeys(term for terms in terms_by_text for term in terms))
+    times = _times_of(terms_of_all, words)
+    idf = {term: _idf_of(term, int((times[term] > 0).sum()), count, background) for term in terms_of_all}
+    points = {term: _points(times[term], idf[term]) for term in terms_of_all}
     for term, (derived, family_idf) in _derived_forms(times, words, background).items():
         points[term] += _DERIVED * _points(derived, min(family_idf, idf[term]))
-    for row, terms in enumerate(asked):
+    for row, terms in enumerate(terms_by_text):
         if not terms:
             continue
         total = np.zeros(count)
         for term in terms:
             total += points[term]
-        worth = float(np.sqrt(sum(idf[term] ** 2 for term in terms)))
-        scores[row] = np.minimum(total / worth * max(1.0, _LEAST / worth) / size, _MOST)
+        text_length = float(np.sqrt(sum(idf[term] ** 2 for term in terms)))
+        scores[row] = np.minimum(total / text_length * max(1.0, _LEAST / text_length) / paper_length, _MOST)
     return scores.T
 
 
 def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the terms of an interest that a title holds, and those that only the abstract holds, pairs before words.
+    """Return the terms of an interest in the title, and those only in the abstract, pairs before words.
 
-    A word of a pair that is there is not named again. An acronym or a derived form follows its term in brackets.
+    The words of a pair that was found are not returned again. If an acronym or a derived form was found, it follows the
+    term in brackets.
     """
-    named: list[Term] = []
+    matched: list[Term] = []
     where: tuple[list[str], list[str]] = ([], [])
     texts = normal_form(title), normal_form(abstract)
-    held = words_in(title), words_in(abstract)
+    words_by_field = words_in(title), words_in(abstract)
     for term in sorted(terms_of(interest), key=lambda term: term.second is None):
-        if any(term.first in (pair.first, pair.second) for pair in named if pair.second is not None):
+        if any(term.first in (pair.first, pair.second) for pair in matched if pair.second is not None):
             continue
         parts = [
             (term.first, *sorted(term.as_first)),
@@ -194,21 +210,26 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
         )
         short = "|".join(re.escape(form) for acronym in sorted(term.acronyms) for form in _forms(acronym))
         pattern = re.compile(rf"(?<![^\W_])(?:{words}{f'|({short})' if short else ''})(?![^\W_])")
-        found = next(((field, hit) for field, text in enumerate(texts) if (hit := pattern.search(text))), None)
-        if found is not None:
-            field, hit = found
-            named.append(term)
+        match = next(((field, hit) for field, text in enumerate(texts) if (hit := pattern.search(text))), None)
+        if match is not None:
+            field, hit = match
+            matched.append(term)
             where[field].append(f"{term.words} ({singular(hit[1]).upper()})" if short and hit[1] else term.words)
         elif term.second is None:
             family = _stems_of(term)
-            derived = [(field, word) for field, own in enumerate(held) for word in own if stem(word) in family]
+            derived = [
+                (field, word)
+                for field, field_words in enumerate(words_by_field)
+                for word in field_words
+                if stem(word) in family
+            ]
             for field, word in derived[:1]:
                 where[field].append(f"{term.words} ({word})")
     return tuple(where[0]), tuple(where[1])
 
 
 def _points(times: Floats, idf: float) -> Floats:
-    """Return (n,) idf squared times 1 + ln(times), 0 where a paper does not hold the term."""
+    """Return the points (n,) of a term that occurs `times` (n,): idf^2 (1 + ln times), 0 if it does not occur."""
     points = np.zeros(len(times))
     at = np.flatnonzero(times)
     points[at] = idf**2 * (1 + np.log(times[at]))
@@ -218,34 +239,35 @@ def _points(times: Floats, idf: float) -> Floats:
 def _derived_forms(
     times: Mapping[Term, Floats], words: PaperWords, background: Background
 ) -> dict[Term, tuple[Floats, float]]:
-    """Return for each single word how often (n,) the papers that do not hold it hold other words of its stem, and the
-    idf of all of them.
+    """Return the derived forms of the single words: (times they occur (n,), idf of all words of the stem) by term.
+
+    Only papers without the word itself have counts. Words without derived forms in any paper are left out.
     """
-    count, found = len(words), {}
+    count, derived_by_term = len(words), {}
     stems = {term: _stems_of(term) for term in times if term.second is None}
-    every = sorted({one for known in stems.values() for one in known})
-    forms = words.whole.spellings(every)
-    groups = [forms.get(one, []) for one in every]
-    held = {
+    all_stems = sorted({one for own_stems in stems.values() for one in own_stems})
+    forms = words.whole.spellings(all_stems)
+    groups = [forms.get(one, []) for one in all_stems]
+    times_of_stem = {
         one: _column(anywhere, count) + (_TITLE_TIMES - 1) * _column(in_title, count)
         for one, anywhere, in_title in zip(
-            every, words.whole.holders_of(groups), words.titles.holders_of(groups), strict=True
+            all_stems, words.whole.holders_of(groups), words.titles.holders_of(groups), strict=True
         )
     }
-    for term, known in stems.items():
-        derived = np.where(times[term] > 0, 0.0, sum((held[one] for one in known), np.zeros(count)))
+    for term, own_stems in stems.items():
+        derived = np.where(times[term] > 0, 0.0, sum((times_of_stem[one] for one in own_stems), np.zeros(count)))
         if derived.any():
             holders = np.array([((derived > 0) | (times[term] > 0)).sum()], dtype=np.float64)
-            found[term] = derived, float(background.idf([stem(term.first)], holders, count)[0])
-    return found
+            derived_by_term[term] = derived, float(background.idf([stem(term.first)], holders, count)[0])
+    return derived_by_term
 
 
 def _stems_of(term: Term) -> list[str]:
-    return sorted({stem(spelled) for spelled in spellings(term.first)})
+    return sorted({stem(spelling) for spelling in spellings(term.first)})
 
 
 def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
-    """Return how often each paper holds each term, with what the title adds."""
+    """Return by term how often it occurs in each paper (n,); an occurrence in the title counts as `_TITLE_TIMES`."""
     count = len(words)
     asked_for = [each for term in terms for each in (*term.sides, term.acronyms)]
     key = {word: min(spellings(word)) for words_of_term in asked_for for word in words_of_term}
@@ -277,52 +299,61 @@ def _times_of(terms: Sequence[Term], words: PaperWords) -> dict[Term, Floats]:
 
 
 def _forms(word: str) -> list[str]:
-    """Return the singular and plural of a word in the singular, in both spellings; no form belongs to two that are
-    counted.
+    """Return singular and plural of a singular word in British and American spelling.
+
+    A form that could belong to another word is left out, so that it is counted once.
     """
-    return [form for spelled in spellings(word) for form in word_forms(spelled) if singular(form) == spelled]
+    return [form for spelling in spellings(word) for form in word_forms(spelling) if singular(form) == spelling]
 
 
 def _any_of(words: Sequence[str]) -> str:
-    """Return a pattern of all forms of the words."""
+    """Return a regular expression that matches any form of any of the words."""
     return "|".join(re.escape(form) for word in words for form in _forms(word))
 
 
 def _column(held: tuple[NDArray[np.int32], NDArray[np.int32]], count: int) -> Floats:
-    found = np.zeros(count)
-    found[held[0]] = held[1]
-    return found
+    """Return (count,) values from pairs of rows and values; 0 elsewhere."""
+    values = np.zeros(count)
+    values[held[0]] = held[1]
+    return values
 
 
 def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
-    known = [
-        sum(background.words.get(each, 0) for each in spellings(word)) for word in (term.first, term.second) if word
+    """Return the idf of a term that occurs in `held` of `count` candidates.
+
+    How often a pair occurs in the background is estimated from its rarer word.
+    """
+    holders = [
+        sum(background.words.get(spelling, 0) for spelling in spellings(word))
+        for word in (term.first, term.second)
+        if word
     ]
-    short = sum(background.words.get(acronym, 0) for acronym in term.acronyms)
-    expected = short + (known[0] if term.second is None else _PAIR_SHARE * min(known))
+    acronym_holders = sum(background.words.get(acronym, 0) for acronym in term.acronyms)
+    expected = acronym_holders + (holders[0] if term.second is None else _PAIR_SHARE * min(holders))
     df = held + background.weight * expected / background.papers
     return float(np.log1p((count + background.weight - df + 0.5) / (df + 0.5)))
 
 
 def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, list[str]]:
-    """Return TF-IDF vectors of n papers as rows of unit length (n, stems) of a sparse array, and the stems, by name.
+    """Return TF-IDF vectors of n papers as a sparse array (n, stems) with rows of length 1, and the sorted stems.
 
-    idf is the background's alone: a paper's row depends on no other paper, so that weights learned from some papers
-    hold for others. tf = 1 + ln(times); a paper without a word is a row of zeros.
+    tf = 1 + ln(times). idf is that of the background alone, so that a row does not depend on other papers and learned
+    weights are valid for any paper. A paper without words is a row of zeros.
     """
-    held, stems = _times_held(words)
+    tfidf, stems = _times_held(words)
     idf = background.idf(stems, np.zeros(len(stems)), 0)
-    held.data = (1 + np.log(held.data)) * idf[held.indices]
+    tfidf.data = (1 + np.log(tfidf.data)) * idf[tfidf.indices]
     count = len(words)
-    rows = np.repeat(np.arange(count), np.diff(held.indptr))
-    lengths = np.sqrt(np.bincount(rows, weights=held.data**2, minlength=count))
-    held.data /= lengths[rows]
-    return held, stems
+    rows = np.repeat(np.arange(count), np.diff(tfidf.indptr))
+    lengths = np.sqrt(np.bincount(rows, weights=tfidf.data**2, minlength=count))
+    tfidf.data /= lengths[rows]
+    return tfidf, stems
 
 
 def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
-    """Return (n, t): cosine of the TF-IDF vectors of papers and texts over stems, tf = 1 + ln(times); 0 without a
-    word.
+    """Return (n, t) the cosines of the TF-IDF vectors of n papers and t texts over stems; 0 without words.
+
+    tf = 1 + ln(times).
     """
     return tfidf_cosines_and_usual(words, texts, background=background)[0]
 
@@ -330,42 +361,43 @@ def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Back
 def tfidf_cosines_and_usual(
     words: CountedWords, texts: Sequence[str], *, background: Background
 ) -> tuple[Floats, Floats]:
-    """Return `tfidf_cosines` (n, t), and (n,) about the mean of each paper's to the papers of the background."""
+    """Return `tfidf_cosines` (n, t), and (n,) an estimate of each paper's mean TF-IDF cosine to the background."""
     count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts))), np.zeros(count)
-    held, stems = _times_held(words)
-    number = {one: at for at, one in enumerate(stems)}
-    idf = background.idf(stems, np.bincount(held.indices, minlength=len(stems)).astype(np.float64), count)
-    held.data = (1 + np.log(held.data)) * idf[held.indices]
-    rows = np.repeat(np.arange(count), np.diff(held.indptr))
-    lengths = np.sqrt(np.bincount(rows, weights=held.data**2, minlength=count))
+    tfidf, stems = _times_held(words)
+    column_of = {one: at for at, one in enumerate(stems)}
+    idf = background.idf(stems, np.bincount(tfidf.indices, minlength=len(stems)).astype(np.float64), count)
+    tfidf.data = (1 + np.log(tfidf.data)) * idf[tfidf.indices]
+    rows = np.repeat(np.arange(count), np.diff(tfidf.indptr))
+    lengths = np.sqrt(np.bincount(rows, weights=tfidf.data**2, minlength=count))
 
-    asked = np.zeros((len(stems), len(texts)))
+    text_vectors = np.zeros((len(stems), len(texts)))
     for at, text in enumerate(texts):
-        often = Counter(stems_in(text))
-        own = sorted(often)
-        known = np.array([number.get(one, -1) for one in own], dtype=np.int64)
-        absent = background.idf(own, np.zeros(len(own)), count)
-        weights = (1 + np.log(np.array([often[one] for one in own], dtype=np.float64))) * np.where(
-            known >= 0, idf[known] if len(idf) else absent, absent
+        times = Counter(stems_in(text))
+        text_stems = sorted(times)
+        columns = np.array([column_of.get(one, -1) for one in text_stems], dtype=np.int64)
+        absent = background.idf(text_stems, np.zeros(len(text_stems)), count)
+        weights = (1 + np.log(np.array([times[one] for one in text_stems], dtype=np.float64))) * np.where(
+            columns >= 0, idf[columns] if len(idf) else absent, absent
         )
-        asked[known[known >= 0], at] = weights[known >= 0] / np.sqrt((weights**2).sum())
-    products = held @ np.column_stack([asked, _usual_paper(stems, background)])
+        text_vectors[columns[columns >= 0], at] = weights[columns >= 0] / np.sqrt((weights**2).sum())
+    products = tfidf @ np.column_stack([text_vectors, _usual_paper(stems, background)])
     np.divide(products, lengths[:, None], out=products, where=lengths[:, None] > 0)
     products = np.clip(products, 0.0, 1.0)
     return products[:, :-1], products[:, -1]
 
 
 def _usual_paper(stems: Sequence[str], background: Background) -> Floats:
-    """Return (stems,) about the mean of the background's TF-IDF vectors: how many papers hold a stem, by its idf."""
+    """Return (stems,) an estimate of the mean TF-IDF vector of the background, from the frequencies of stems."""
     share = np.array([background.holders.get(one, 0) for one in stems], dtype=np.float64) / background.papers
     return _USUAL_WEIGHT * share * background.idf(stems, np.zeros(len(stems)), 0)
 
 
 def _times_held(words: CountedWords) -> tuple[Any, list[str]]:
-    """Return how often each paper holds each stem (n, stems), sparse by row, and the stems, by name: sums over them
-    must not follow the papers.
+    """Return how often each stem occurs in each paper, as a sparse array (n, stems), and the sorted stems.
+
+    Sums over stems are in sorted order, which does not depend on the papers.
     """
     from scipy.sparse import csr_array
 

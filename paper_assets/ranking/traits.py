@@ -1,8 +1,8 @@
-"""Traits: the problem, method, learning assumption and field of a paper, read from its title and abstract (SPEC G12).
+"""Find the traits of papers in title and abstract: problem, method, learning assumption and field (SPEC G12).
 
-Which words show which trait is data: `taxonomy.toml`. They match by the rules of `keywords.py`, but not through
-`keywords_in`, which asks for one keyword after the other: with some 1,900 phrases that takes seconds for a handful of
-papers. Here a text's words point to the few phrases that it may contain.
+`taxonomy.toml` lists the phrases that show each trait. They match by the rules of `keywords.py`. `keywords_in` is not
+used because it searches one keyword after the other, which takes seconds for some 1,900 phrases. Here the words of a
+text are looked up, and give the few phrases that it may contain.
 """
 
 import re
@@ -29,22 +29,30 @@ _MARKS = {code: "\n" for code in range(128) if _PUNCTUATION.match(chr(code))}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taxonomy:
-    """All traits, one dimension after the other; a trait's place in `names` is its column in `traits_of`."""
+    """All traits, one dimension after the other, and the phrases that show them.
+
+    Attributes:
+        names: the t traits; the position of a trait is its column in `traits_of`.
+        columns: the columns of each dimension.
+        shows: the columns of the traits that a phrase shows, by phrase in the form in which texts are searched.
+        longer: the phrases of two or more words, by their first two words.
+        one_word: phrases whose words are joined before a text is searched.
+    """
 
     names: tuple[str, ...]
-    columns: Mapping[str, slice]  # dimension -> its columns
-    shows: Mapping[str, tuple[int, ...]]  # phrase as it is written in a text -> columns
-    longer: Mapping[tuple[str, str], tuple[str, ...]]  # first two words -> the phrases that begin with them
+    columns: Mapping[str, slice]
+    shows: Mapping[str, tuple[int, ...]]
+    longer: Mapping[tuple[str, str], tuple[str, ...]]
     one_word: tuple[str, ...]
 
     def named(self, traits: Bools, dimension: str | None = None) -> list[str]:
-        """Return the traits that are true in one row (t,), of one dimension or of all."""
+        """Return the names of the traits that are true in a row (t,); with `dimension` only those of one dimension."""
         part = self.columns[dimension] if dimension else slice(None)
         return [name for name, true in zip(self.names[part], traits[part], strict=True) if true]
 
 
 def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
-    """Return (n, t): which text shows which trait."""
+    """Return (n, t) whether each text shows each trait; None is an empty text."""
     rows: list[int] = []
     columns: list[int] = []
     count = 0
@@ -54,15 +62,15 @@ def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
         plain = plain.translate(_MARKS) if plain.isascii() else _PUNCTUATION.sub("\n", plain)
         plain = _joined(f" {plain} ".replace("\n", " \n "), taxonomy.one_word)  # no phrase reaches across a mark
         words = plain.split()
-        found = [word for word in words if word in taxonomy.shows]
+        phrases = [word for word in words if word in taxonomy.shows]
         for pair in taxonomy.longer.keys() & pairwise(words):
-            found += [phrase for phrase in taxonomy.longer[pair] if f" {phrase} " in plain]
-        for phrase in found:
+            phrases += [phrase for phrase in taxonomy.longer[pair] if f" {phrase} " in plain]
+        for phrase in phrases:
             rows += [row] * len(taxonomy.shows[phrase])
             columns += taxonomy.shows[phrase]
-    shown = np.zeros((count, len(taxonomy.names)), dtype=bool)
-    shown[rows, columns] = True
-    return shown
+    shows = np.zeros((count, len(taxonomy.names)), dtype=bool)
+    shows[rows, columns] = True
+    return shows
 
 
 @cache
@@ -121,12 +129,13 @@ def _phrase(phrase: str, file: Path) -> str:
 
 
 def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:
-    """Return the phrase, singular and plural, as it is written in a text that was read."""
+    """Return singular and plural of a phrase, in the form in which texts are searched."""
     *before, last = phrase.split()
     return [_joined(" ".join([*before, form]), one_word) for form in word_forms(last)]
 
 
 def _joined(text: str, one_word: Sequence[str]) -> str:
+    """Return the text with the words of each phrase of `one_word` joined to one word."""
     for phrase in one_word:
         text = text.replace(phrase, phrase.replace(" ", ""))
     return text

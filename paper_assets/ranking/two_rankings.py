@@ -1,4 +1,7 @@
-"""Compare two rankings of one profile: scores as arrays over the papers of both, and what differs in their headers."""
+"""Align two rankings of one profile: scores as arrays over the papers of both, and the differences of their headers.
+
+Pairs are (earlier, later). `causes.py` finds from this why a paper's place differs.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -19,7 +22,7 @@ from paper_assets.ranking.final_list import (
 from paper_assets.weights import DIMENSIONS
 
 _NAMED = 3  # entries of a list that are named; the others are counted
-# Keys that decide which papers are candidates, and those that decide neither that nor a score.
+# Keys of a profile that decide which papers are candidates, and those that change no score.
 _CANDIDATES = ("feed", "read", "constraints", "keywords.exclude.hard", "ranking.purpose", "interests.papers")
 _NO_SCORE = (
     *("feed", "read", "constraints", "keywords.exclude.hard", "questions", "rewriting"),
@@ -29,7 +32,7 @@ UNKNOWN = "what was edited is not kept"  # shown where the earlier profile is no
 
 
 def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, str] | None:
-    """Return what differs in words, by key such as `ranking.top_k`; None if one of the profiles is not known."""
+    """Return the differences of two profiles in words, by key such as `ranking.top_k`; None if one is not known."""
     if before is None or after is None:
         return None
     then, now = _leaves(profile_to_mapping(before)), _leaves(profile_to_mapping(after))
@@ -37,36 +40,37 @@ def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, st
 
 
 def candidates_edited(edits: Mapping[str, str] | None, keys: Sequence[str] = _CANDIDATES) -> str:
-    """Return the edits that decide which papers are candidates, in words; nothing if there are none."""
+    """Return in words the edits that decide which papers are candidates; "" if there are none."""
     return UNKNOWN if edits is None else "; ".join(words for key, words in edits.items() if key.startswith(tuple(keys)))
 
 
 def edit_in_words(edits: str) -> str:
-    """Return that the profile was edited, with what was."""
+    """Return the words for an edit of the profile that changed `edits`."""
     return f"the profile was edited ({edits})"
 
 
 def scores_edited(edits: Mapping[str, str] | None) -> str:
-    """Return the edits that can change a score, in words; nothing if there are none."""
+    """Return in words the edits that can change a score; "" if there are none."""
     return (
         UNKNOWN if edits is None else "; ".join(words for key, words in edits.items() if not key.startswith(_NO_SCORE))
     )
 
 
 def _leaves(record: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Return the values by their keys joined with dots; `content.` is left out."""
-    found: dict[str, Any] = {}
+    """Return the values of a nested record by their keys joined with dots, without the prefix `content.`."""
+    leaves: dict[str, Any] = {}
     for key, value in record.items():
         name = key if path in ("", "content") else f"{path}.{key}"
-        found |= _leaves(value, name) if isinstance(value, Mapping) and value else {name: value}
-    return found
+        leaves |= _leaves(value, name) if isinstance(value, Mapping) and value else {name: value}
+    return leaves
 
 
 def _edit(key: str, then: Any, now: Any) -> str:
+    """Describe the change of a value; for a list, what was added and removed."""
     if isinstance(then or [], list) and isinstance(now or [], list) and (then or now):
-        added = [each for each in now or [] if each not in (then or [])]
-        dropped = [each for each in then or [] if each not in (now or [])]
-        descriptions = [*(f"+ {_entry(each)}" for each in added), *(f"- {_entry(each)}" for each in dropped)]
+        added = [entry for entry in now or [] if entry not in (then or [])]
+        dropped = [entry for entry in then or [] if entry not in (now or [])]
+        descriptions = [*(f"+ {_entry(entry)}" for entry in added), *(f"- {_entry(entry)}" for entry in dropped)]
         more = f", {len(descriptions) - _NAMED} more" if len(descriptions) > _NAMED else ""
         return f"{key}: {', '.join(descriptions[:_NAMED]) or 'another order'}{more}"
     return f"{key}: {_entry(then)} → {_entry(now)}"
@@ -80,7 +84,7 @@ def _entry(value: Any) -> str:
 
 Bools = NDArray[np.bool_]
 Row = Mapping[str, Any]
-LEARNED = "learned"  # the part that ratings add, which has the weight of relevance
+LEARNED = "learned"  # the part of a score that ratings add; it has the weight of relevance
 ADDED = ("bonus", "soft_penalty", "diversity_penalty")  # parts of a score that have no weight
 _RECOMPUTED = {  # keys of a header: if one of them differs, every score may differ
     "model": "another embedding model",
@@ -94,16 +98,23 @@ _RULES = {
     "include_contrastive": "a contrastive pick",
     "contrastive_type": "the kind of contrast",
 }
-_SAME = 1e-12  # a part that differs by less is unchanged
+_SAME = 1e-12  # parts that differ by at most this are equal
 
 
 class TwoRankings:
-    """Two rankings of one profile, to find why a paper's place differs.
+    """Two rankings of one profile, aligned by paper.
 
-    `ids` are the n papers of both, the newest first. Arrays and `ScoredPapers` have n rows in this order, and `at` is
-    the row of a paper. Pairs are (earlier, later). `removed`, `removed_before`: filter reasons by paper id of the
-    later and the earlier ranking (None: not known). `days`: of first submission. `edits`: what was edited in the
-    profile, as `profile_edits` returns it (None: not known).
+    Attributes:
+        rows: (earlier, later) rows by paper id.
+        ids: the n papers of both rankings, the newest first; arrays and `ScoredPapers` have n rows in this order.
+        at: the row number of a paper, by id.
+        old, new: the papers of the earlier and the later ranking.
+        common: (n,) whether a paper is a candidate of both.
+        reweighed: (earlier, later) arrays (n,): by how much the later weights change the score of a row.
+        removed, removed_before: filter reasons of the later and the earlier ranking by paper id (None: not known).
+        days: days of first submission by paper id.
+        edits: the result of `profile_edits` (None: not known).
+        edited: whether the profile differs.
     """
 
     def __init__(
@@ -120,27 +131,29 @@ class TwoRankings:
         self.headers, self.removed, self.removed_before, self.edits = headers, removed, removed_before, edits
         self.days = days
         self.rows = ({row["paper_id"]: row for row in before}, {row["paper_id"]: row for row in after})
-        self.ids = sorted({*self.rows[0], *self.rows[1]}, key=lambda each: (-ordinal(days.get(each)), each))
+        self.ids = sorted({*self.rows[0], *self.rows[1]}, key=lambda paper_id: (-ordinal(days.get(paper_id)), paper_id))
         self.at = {paper_id: number for number, paper_id in enumerate(self.ids)}
         self.edited = headers[0].get("profile_hash") != headers[1].get("profile_hash")
-        interests = tuple(dict.fromkeys(each for header in reversed(headers) for each in interests_served(header)))
+        interests = tuple(
+            dict.fromkeys(interest for header in reversed(headers) for interest in interests_served(header))
+        )
         self.old, self.new = (
-            scored_papers([rows.get(each) for each in self.ids], header, interests=interests)
+            scored_papers([rows.get(paper_id) for paper_id in self.ids], header, interests=interests)
             for rows, header in zip(self.rows, headers, strict=True)
         )
         self.common = self.old.member & self.new.member
-        # (n,) by how much the later weights change the score of the earlier row, and of the later row.
         self.reweighed = tuple(
-            np.array([self._reweighed(rows[each]) if each in rows else 0.0 for each in self.ids]) for rows in self.rows
+            np.array([self._reweighed(rows[paper_id]) if paper_id in rows else 0.0 for paper_id in self.ids])
+            for rows in self.rows
         )
 
     @cached_property
     def now(self) -> ReadingList:
-        """The later list, arranged again from its rows."""
+        """The later list, made again from its rows."""
         return arrange(self.new)
 
     def parts(self, paper_id: str) -> dict[str, float]:
-        """Return by how much each part of a paper's score differs; only where it does."""
+        """Return by how much the parts of a paper's score differ, by name; only parts that differ."""
         return differences(self.rows[0][paper_id], self.rows[1][paper_id], self.headers)
 
     def _reweighed(self, row: Row) -> float:
@@ -148,7 +161,7 @@ class TwoRankings:
 
     @cached_property
     def recomputed(self) -> list[str]:
-        """What changed the scores of all papers, in words; empty if nothing did."""
+        """In words, everything that changed the scores of all papers; empty if there is nothing."""
         descriptions = [words for name, words in _RECOMPUTED.items() if self.differs(name)]
         options = [name for name in _OPTIONS if self.differs(name)]
         if self._scores_edit:
@@ -167,20 +180,18 @@ class TwoRankings:
 
     @cached_property
     def rules_differ(self) -> list[str]:
-        """What changed the list without changing a score, in words; empty if nothing did."""
+        """In words, everything that changed the list but no score; empty if there is nothing."""
         then, now = (asked_of(header) for header in self.headers)
-        found = [
+        differences = [
             f"{words}: {_plain(then[name])} → {_plain(now[name])}"
             for name, words in _RULES.items()
             if name in then and name in now and then[name] != now[name]
         ]
-        return [edit_in_words("; ".join(found))] if found and self.edited else found
+        return [edit_in_words("; ".join(differences))] if differences and self.edited else differences
 
     @property
     def edit_named(self) -> str:
-        """The item of `recomputed`, or else of `rules_differ`, that names the edit of the profile; empty if none
-        does.
-        """
+        """The item of `recomputed`, or else of `rules_differ`, that names the edit of the profile; "" if none does."""
         if self.recomputed:
             return self._scores_edit
         return "".join(self.rules_differ) if self.edited else ""
@@ -203,7 +214,7 @@ class TwoRankings:
 
     @property
     def never_empty_before(self) -> bool | None:
-        """Whether the earlier list showed its best paper even if doubtful; None: its threshold followed no rule."""
+        """Whether the earlier list showed its best paper even if it is doubtful; None: its threshold had no rule."""
         rule = self.old.rules.line_rule
         return rule.never_empty if rule else None
 
@@ -214,7 +225,7 @@ class TwoRankings:
 
     @property
     def same_day(self) -> bool:
-        """Whether both are rankings of one day."""
+        """Whether both rankings are of the same day."""
         return not self.differs("as_of")
 
     def has_lane_place(self, side: int) -> Bools:
@@ -224,7 +235,7 @@ class TwoRankings:
 
 
 def asked_of(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the header with the threshold that the options ask for instead of the one that the day's papers gave."""
+    """Return the header with `line`, the threshold of the day, replaced by the lowest threshold of the options."""
     rule = header.get("line_rule")
     return {**header, "line": rule["lowest"]} if rule else header
 
@@ -247,9 +258,9 @@ def _parts(row: Row, header: Mapping[str, Any]) -> dict[str, float]:
 
 
 def differences(old: Row, new: Row, headers: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, float]:
-    """Return by how much each part of a score differs between two rows, each weighted by its header.
+    """Return by how much the parts of a score differ between two rows, in points; only parts that differ.
 
-    Only parts that differ.
+    Each row is weighted by its own header.
     """
     then, now = _parts(old, headers[0]), _parts(new, headers[1])
     return {name: now[name] - then[name] for name in now if abs(now[name] - then[name]) > _SAME}

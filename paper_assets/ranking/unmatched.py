@@ -1,7 +1,9 @@
-"""Find preferences that match nothing: names and keywords of a profile that no recent paper has (SPEC G18). Pure.
+"""Find preferences without effect: names and keywords of a profile that match no recent paper (SPEC G18).
 
-Checked twice: against the candidates, which settles most of it, then the rest against all papers of the last `DAYS`
-days. A further kind of preference: a field of `Preferences`, its test in `unmet`, its sentence in `sentences`.
+Callers check the preferences against the candidates first, and only the rest against all papers of the last `DAYS`
+days, which takes longer. This module reads no store.
+
+To add a kind of preference: add a field to `Preferences`, its test to `unmet` and its sentence to `sentences`.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +27,7 @@ _FOR_PEOPLE = ("authors", "affiliations")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """What a profile asks for, as it writes it."""
+    """The preferences of a profile, as written in it."""
 
     authors: tuple[str, ...]
     institutions: tuple[str, ...]
@@ -36,7 +38,7 @@ class Preferences:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Name the columns of the papers that show whether these are met."""
+        """The columns of a table of papers that `unmet` needs for these preferences."""
         return (
             *(_FOR_PEOPLE if self.authors or self.institutions else ()),
             *(_FOR_TEXTS if self.must_keywords else ()),
@@ -44,7 +46,7 @@ class Preferences:
 
 
 def preferences_of(content: ProfileContent) -> Preferences:
-    """Return each preference of the profile once."""
+    """Return the preferences of a profile, each once."""
     return Preferences(
         authors=tuple(dict.fromkeys(content.preferred_authors)),
         institutions=tuple(dict.fromkeys(content.preferred_institutions)),
@@ -53,7 +55,7 @@ def preferences_of(content: ProfileContent) -> Preferences:
 
 
 def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
-    """Return the preferences that no paper of the table meets; it holds at least their `columns`."""
+    """Return the preferences that match no paper of the table, which has at least the `columns` of the preferences."""
     return Preferences(
         authors=_without_match(
             preferences.authors, lambda asked: same_person(_names(papers, "authors").to_pylist(), asked)
@@ -67,7 +69,10 @@ def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
 
 
 def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
-    """Name the preferences that no paper of the last `DAYS` days meets; nothing if there was no paper."""
+    """Return sentences that name the preferences without a match in `papers`, those of the last `DAYS` days.
+
+    Empty if there are no papers, or every preference has a match.
+    """
     left = unmet(preferences, papers) if papers.num_rows else None
     if not left:
         return []
@@ -86,11 +91,13 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
     return texts
 
 
-def _without_match(asked: tuple[str, ...], found_in: Callable[[tuple[str, ...]], NDArray[np.bool_]]) -> tuple[str, ...]:
-    if not asked:
+def _without_match(
+    preferences: tuple[str, ...], found_in: Callable[[tuple[str, ...]], NDArray[np.bool_]]
+) -> tuple[str, ...]:
+    if not preferences:
         return ()
-    met: NDArray[np.bool_] = np.logical_or.reduce(found_in(asked), axis=0)
-    return tuple(each for each, known in zip(asked, met, strict=True) if not known)
+    met: NDArray[np.bool_] = np.logical_or.reduce(found_in(preferences), axis=0)
+    return tuple(preference for preference, has_match in zip(preferences, met, strict=True) if not has_match)
 
 
 def _names(papers: pa.Table, column: str) -> pa.Array:

@@ -1,8 +1,8 @@
-"""The verifier, an LLM that checks papers of doubtful relevance: its prompt, and which answers count (G5).
+"""Verify papers of doubtful relevance with an LLM: the prompt, the calls, and which answers are accepted (SPEC G5).
 
-A paper is a text by others and may try to speak to the model. It is shown as escaped JSON in a fence
-(`text/cleaning.py`), and of the answer only ids that were asked and numbers from 0 to 1 count. Verdicts are kept one by
-one: a paper judged once is not asked again until its version, its text, the interests, the prompt or the model change.
+The text of a paper is not trusted and may contain instructions to the model. It is sent as escaped JSON in a fence
+(`text/cleaning.py`). Of the answer only ids that were sent and scores from 0 to 1 are accepted. Verdicts are cached one
+by one: a paper is judged again only if its version, its text, the interests, the prompt or the model change.
 """
 
 import json
@@ -25,7 +25,7 @@ from paper_assets.text.cleaning import introduced
 if TYPE_CHECKING:  # asked by few rankings
     from paper_assets.models.llm import Completion
 
-_MOST_FAILURES = 2  # failed batches after which no more are sent
+_MOST_FAILURES = 2  # number of failed batches after which no more are sent
 _LONGEST_TITLE = 300  # characters; longer ones are not titles
 
 _SYSTEM = """\
@@ -48,10 +48,10 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-PROMPT_VERSION = sha256(json.dumps([_SYSTEM, _SHAPE]).encode()).hexdigest()[:12]  # which prompt a ranking came from
+PROMPT_VERSION = sha256(json.dumps([_SYSTEM, _SHAPE]).encode()).hexdigest()[:12]  # stored with rankings and verdicts
 
 
-class Verdicts(BaseModel):
+class Verdicts(BaseModel):  # its docstring is a part of the schema that is sent to the model
     """The shape asked of the model. Entries are checked one by one: an odd one must not spoil the others."""
 
     model_config = ConfigDict(defer_build=True)
@@ -60,17 +60,21 @@ class Verdicts(BaseModel):
 
 
 class Ask(Protocol):
-    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
+    """The signature of `models.llm.LanguageModel.ask`, which raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]": ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """The model to ask and its budget for one run; `model` is None if none can be asked.
+    """The language model of one run, and the cache of its verdicts.
 
-    `known` looks verdicts up by key. `keep` stores those of one batch by key: a score as JSON text, or null where the
-    model left a paper out, which is its answer and is not asked again.
+    Attributes:
+        ask: calls the model; it has the budget of the run.
+        model: the model's name; None if no model is available.
+        known: returns cached verdicts by key.
+        keep: stores the verdicts of one batch by key: a score as JSON text, or null for a paper that the answer left
+            out, which is not sent again.
     """
 
     ask: Ask
@@ -85,8 +89,8 @@ class LLMCheck:
 
     relevance: NDArray[np.float64]  # (n,)
     verified: NDArray[np.bool_]  # (n,) relevance is the LLM's: evaluation_method embedding+llm
-    doubtful: int  # papers that were to be judged
-    cached: int  # of these, answered by an earlier run (a verdict, or the model's silence)
+    doubtful: int  # papers to be judged
+    cached: int  # of these, papers with a cached verdict (a score or null)
     usage: Usage
     warning: str | None  # why embedding scores were not checked
 
@@ -105,40 +109,23 @@ def check_relevance(
     scoring: ScoringConfig,
     asked_first: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda doubtful: doubtful,
 ) -> LLMCheck:
-    """Let the LLM judge the papers whose relevance (n,) is in `scoring.llm_band`. Its failures become a warning.
+    """Verify the papers whose relevance (n,) is in `scoring.llm_band`; a failure of the LLM becomes a warning.
 
-    `asked_first` puts their rows in the order in which they are asked about, so that a spent budget drops the last
-    ones, and leaves out those that no verdict could bring into the list.
+    `asked_first` selects the rows worth sending and returns them in the order of sending, so that an exhausted budget
+    omits the least important ones.
     """
     low, high = scoring.llm_band
     doubtful = asked_first(np.flatnonzero((relevance >= low) & (relevance < high)))
-    shown = {row: _shown(candidates, row, scoring) for row in doubtful.tolist()}
-    keys = {row: _key(candidates, row, text, interests, model=verifier.model or "") for row, text in shown.items()}
+    sent = {row: _shown(candidates, row, scoring) for row in doubtful.tolist()}
+    keys = {row: _key(candidates, row, text, interests, model=verifier.model or "") for row, text in sent.items()}
     earlier = verifier.known(list(keys.values())) if keys else {}
     verdicts = {row: _kept_score(earlier[key]) for row, key in keys.items() if key in earlier}
     cached = len(verdicts)
 
     rows = [row for row in keys if row not in verdicts]
     batches = [rows[start : start + scoring.llm_batch] for start in range(0, len(rows), scoring.llm_batch)]
-    usage, failures, reason = Usage(), 0, ""
-    for batch in batches:
-        ids = [shown[row]["id"] for row in batch]
-        try:
-            user = _question([shown[row] for row in batch], interests)
-            answer = verifier.ask(system=_SYSTEM, user=user, schema=Verdicts)
-            usage = _sum(usage, answer.usage)
-            scores = scores_in(answer.value.verdicts, asked=ids)
-            if not scores:
-                raise LLMError("the model judged none of the papers it was asked about")
-        except LLMError as error:
-            usage = _sum(usage, error.usage)
-            failures, reason = failures + 1, str(error)
-            if isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES:
-                break
-            continue
-        judged = {row: scores.get(paper_id) for row, paper_id in zip(batch, ids, strict=True)}
-        verifier.keep({keys[row]: json.dumps(score) for row, score in judged.items()})
-        verdicts |= judged
+    asked, usage, reason = _ask_in_batches(batches, sent, keys, interests, verifier=verifier)
+    verdicts |= asked
 
     after = np.array(relevance, dtype=np.float64)
     verified = np.zeros(len(after), dtype=bool)
@@ -155,20 +142,55 @@ def check_relevance(
     )
 
 
+def _ask_in_batches(
+    batches: Sequence[Sequence[int]],
+    sent: Mapping[int, Mapping[str, str]],
+    keys: Mapping[int, str],
+    interests: Interests,
+    *,
+    verifier: Verifier,
+) -> tuple[dict[int, float | None], Usage, str]:
+    """Send batches of rows to the LLM, and store the verdicts of each batch.
+
+    `sent` is what is sent of a row, `keys` the key of its verdict. Returns the verdicts by row (None: the answer left
+    the paper out), the usage, and the reason of the last failure ("" if there was none). Stops after the second failed
+    batch, and at once if the budget is spent or the configuration is wrong.
+    """
+    verdicts: dict[int, float | None] = {}
+    usage, failures, reason = Usage(), 0, ""
+    for batch in batches:
+        ids = [sent[row]["id"] for row in batch]
+        try:
+            user = _question([sent[row] for row in batch], interests)
+            answer = verifier.ask(system=_SYSTEM, user=user, schema=Verdicts)
+            usage = _sum(usage, answer.usage)
+            scores = scores_in(answer.value.verdicts, asked=ids)
+            if not scores:
+                raise LLMError("the model judged none of the papers it was asked about")
+        except LLMError as error:
+            usage = _sum(usage, error.usage)
+            failures, reason = failures + 1, str(error)
+            if isinstance(error, LLMConfigError | LLMBudgetReached) or failures == _MOST_FAILURES:
+                break
+            continue
+        judged = {row: scores.get(paper_id) for row, paper_id in zip(batch, ids, strict=True)}
+        verifier.keep({keys[row]: json.dumps(score) for row, score in judged.items()})
+        verdicts |= judged
+    return verdicts, usage, reason
+
+
 def unavailable(error: LLMError) -> Ask:
-    """Replace an LLM that cannot be set up: the check reports the reason if there are papers to check."""
+    """Return a replacement for an LLM that cannot be set up: each call raises `error`."""
 
     def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
-        raise error.with_traceback(None)  # otherwise it keeps alive every ranking that met it
+        raise error.with_traceback(None)  # a traceback would keep the frames of earlier rankings in memory
 
     return ask
 
 
 def scores_in(entries: Sequence[object], *, asked: Sequence[str]) -> dict[str, float]:
-    """Return the scores that count: of an id that was asked, a number from 0 to 1; an id with two different ones has
-    none.
-    """
-    found: dict[str, set[float]] = {}
+    """Return the accepted scores by id: numbers from 0 to 1 for ids in `asked`; none if an id has two."""
+    scores: dict[str, set[float]] = {}
     for entry in entries:
         if not isinstance(entry, Mapping):
             continue
@@ -176,8 +198,8 @@ def scores_in(entries: Sequence[object], *, asked: Sequence[str]) -> dict[str, f
         if not isinstance(score, int | float) or isinstance(score, bool):
             continue
         if isinstance(paper_id, str) and 0 <= score <= 1:  # false for NaN
-            found.setdefault(paper_id.strip(), set()).add(float(score))
-    return {paper_id: min(found[paper_id]) for paper_id in asked if len(found.get(paper_id, ())) == 1}
+            scores.setdefault(paper_id.strip(), set()).add(float(score))
+    return {paper_id: min(scores[paper_id]) for paper_id in asked if len(scores.get(paper_id, ())) == 1}
 
 
 def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | None:
@@ -191,7 +213,7 @@ def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | N
 
 
 def _shown(candidates: pa.Table, row: int, scoring: ScoringConfig) -> dict[str, str]:
-    """Return what the LLM sees of a paper. Line breaks of any kind become spaces."""
+    """Return what is sent of a paper: id, title and abstract, shortened and without line breaks."""
     title, abstract = (" ".join(candidates.column(name)[row].as_py().split()) for name in ("title", "abstract"))
     return {
         "id": candidates.column("paper_id")[row].as_py(),
@@ -211,16 +233,14 @@ def _question(papers: Sequence[Mapping[str, str]], interests: Interests) -> str:
 
 
 def _levels(interests: Interests) -> dict[str, list[str]]:
-    """Return the interests in one spelling: their order and repetition within a level mean nothing (and re-ask
-    nothing).
-    """
+    """Return the interests by level, sorted and each once, so that their order does not change the key of a verdict."""
     levels = ("primary", "secondary", "exploratory")
     return {level: sorted(set(getattr(interests, level))) for level in levels}
 
 
-def _key(candidates: pa.Table, row: int, shown: Mapping[str, str], interests: Interests, *, model: str) -> str:
+def _key(candidates: pa.Table, row: int, sent: Mapping[str, str], interests: Interests, *, model: str) -> str:
     version = candidates.column("version")[row].as_py()
-    return _digest(["llm check", _SYSTEM, _SHAPE, model, _levels(interests), version, shown])
+    return _digest(["llm check", _SYSTEM, _SHAPE, model, _levels(interests), version, sent])
 
 
 def _digest(content: Sequence[object]) -> str:
@@ -248,12 +268,15 @@ def open_verifier(
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str], str], None] = lambda verdicts, model: None,
 ) -> Verifier:
-    """Return the verifier for the environment's LLM (I3), with a fresh budget; without an LLM it gives the reason."""
+    """Return the verifier for the LLM that the environment configures (I3), with a full budget.
+
+    If none can be set up, the verifier reports the reason when papers are to be checked.
+    """
     try:
         config = llm_config(environ)
     except LLMConfigError as error:
         return Verifier(ask=unavailable(error), model=None)
-    from paper_assets.models.llm import LanguageModel  # it knows every provider
+    from paper_assets.models.llm import LanguageModel  # imported late, because most rankings need no LLM
 
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     return Verifier(
