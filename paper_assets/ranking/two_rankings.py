@@ -94,7 +94,7 @@ _RECOMPUTED = {  # keys of a header: if one of them differs, every score may dif
 _OPTIONS = ("purpose", "ranking_mode", "interest_mode", "hybrid_of", "enable_llm_verification", "weights")
 _RULES = {
     "top_k": "places in the list",
-    "line": "the lowest line",
+    "line": "the lowest threshold",
     "include_contrastive": "a contrastive pick",
     "contrastive_type": "the kind of contrast",
 }
