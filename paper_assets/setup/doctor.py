@@ -129,10 +129,12 @@ def _write_access(installation: Installation) -> list[Finding]:
 
 def _warehouse(installation: Installation) -> list[Finding]:
     path = installation.settings.warehouse_path
-    if not path.exists():
-        return [_unused("papers", "none stored yet; `paper-assets start --days 7` fetches them")]
     try:
+        if not path.exists():
+            return [_unused("papers", "none stored yet; `paper-assets start --days 7` fetches them")]
         counts = paper_counts(Warehouse(path, deadline=5.0))
+    except PermissionError as fault:
+        return [_problem("papers", f"{path}: {fault.strerror}", "check permissions, or set PAPER_ASSETS_HOME")]
     except PaperAssetsError as fault:
         return [_problem("papers", str(fault), "close other programs that use it, or restore the copy beside it")]
     return [_ok("papers", f"{sum(counts.values()):,} of {len(counts)} days")]

@@ -206,6 +206,7 @@ class Warehouse:
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
             with _explained(self.path):
+                _refuse_forbidden_folder(self.path)
                 if is_broken_link(self.path):  # its disk may not be mounted, so no new warehouse is created
                     raise StoreError(f"{self.path} is a broken link; restore its target, or remove it")
                 create_if_missing(self.path, self.migrations)
@@ -234,6 +235,18 @@ def value_of(connection: DuckDBPyConnection, query: str, params: object = None) 
     """
     rows = connection.execute(query, params).fetchall()
     return rows[0][0] if rows else None
+
+
+def _refuse_forbidden_folder(path: Path) -> None:
+    """Raise StoreUnwritable if this user may not look into the folder, for example another user's."""
+    try:
+        path.lstat()
+    except PermissionError as error:
+        raise StoreUnwritable(
+            f"{path} cannot be used: {error.strerror}; check permissions or set PAPER_ASSETS_HOME"
+        ) from None
+    except OSError:  # missing, which the caller handles
+        return
 
 
 def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only: bool) -> BinaryIO | None:

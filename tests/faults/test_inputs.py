@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.app import app
-from tests.desk import GRAPHS, PATIENCE, Desk, imported_desk, paper, week
+from tests.desk import COMMAND, GRAPHS, PATIENCE, Desk, imported_desk, paper, week
 from tests.faults.storm import inputs
 from tests.faults.storm.entry_points import ENTRY_POINTS
 
@@ -171,6 +172,36 @@ def test_a_damaged_or_foreign_warehouse_is_named_and_left_as_it_is(
     line = refused(desk, monkeypatch, "status")
     assert str(file) in line and said in line and "download" not in line
     assert before is None or file.read_bytes() == before
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="the administrator may read every folder"
+)
+def test_the_data_folder_of_another_user_is_named_and_no_file_in_it_is_called_broken(desk: Desk) -> None:
+    folder = desk.folder / "data"
+    mode = folder.stat().st_mode
+    folder.chmod(0)
+    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    try:
+        told = {
+            command: subprocess.run(
+                [*prefix, *COMMAND, *command.split()],
+                cwd=desk.folder,
+                env={**os.environ, **desk.environment},
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+            for command in ("status", "doctor --offline")
+        }
+    finally:
+        folder.chmod(mode)
+    file = folder / NAME
+    assert told["status"].stderr == (
+        f"error: {file} cannot be used: Permission denied; check permissions or set PAPER_ASSETS_HOME\n"
+    )
+    assert f"problem: papers: {file}: Permission denied\n  fix: check permissions" in told["doctor --offline"].stdout
 
 
 def test_a_deleted_warehouse_counts_as_empty_and_an_import_restores_it(desk: Desk) -> None:

@@ -184,17 +184,18 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
     assert "Corrupt" in str(refusal(path))
 
 
-def _create_on_a_full_disk(answers, path: Path) -> None:  # type: ignore[no-untyped-def]
-    allow_files_of(1_000)
+def _create_on_a_full_disk(answers, path: Path, free: int) -> None:  # type: ignore[no-untyped-def]
+    allow_files_of(free)
     try:
         summary(Warehouse(path, deadline=5))
     except StoreUnwritable as refused:
         answers.send(str(refused))
 
 
-def test_a_full_disk_leaves_no_half_made_warehouse(tmp_path: Path) -> None:
+@pytest.mark.parametrize("free", [1_000, 60_000, 150_000, 250_000])
+def test_a_full_disk_leaves_no_half_made_warehouse(tmp_path: Path, free: int) -> None:
     path = tmp_path / "w.duckdb"
-    with process(_create_on_a_full_disk, path) as (_, answers):
+    with process(_create_on_a_full_disk, path, free) as (_, answers):
         assert "free space" in answers.recv()
     assert listing(tmp_path) == set()
     assert summary(Warehouse(path, deadline=5)).papers == 0

@@ -197,10 +197,11 @@ NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extens
 
 
 def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
-    """Create the warehouse with the tables of the newest version if there is no file. Raises StoreUnwritable.
+    """Create the warehouse with the tables of the newest version if there is no file.
 
     DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. The leftovers of
-    a killed creator are removed by the next one: the folder is locked, so no other process is creating.
+    a killed creator are removed by the next one: the folder is locked, so no other process is creating. Raises
+    StoreUnwritable, or duckdb.Error if the disk is full.
     """
     try:
         if path.exists():
@@ -215,6 +216,8 @@ def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
                 backup_path(path).unlink(missing_ok=True)  # left by a warehouse that was removed
                 with duckdb.connect(str(new), config=dict(NO_EXTENSIONS)) as connection:
                     create(connection, migrations)
+                    # Closing writes the log into the file too, but a full disk would not be reported.
+                    connection.execute("checkpoint")
                 new.chmod(0o600)
                 new.rename(path)
             finally:
