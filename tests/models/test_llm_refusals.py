@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, llm_config
-from paper_assets.models.llm_providers import SchemaRefused, TryFailed, judged, tidy
+from paper_assets.models.llm_providers import SchemaRefused, TryFailed, answer_json, tidy
 
 KEY = "sk-invented-0123456789"
 
@@ -21,14 +21,14 @@ def refusal(status: int, *, error: Any = None, with_schema: bool = False, **head
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     response = httpx2.Response(status, headers=named, json={"error": error} if error else {})
     with pytest.raises((LLMError, LLMConfigError, TryFailed, SchemaRefused)) as raised:
-        judged(config(), response, with_schema=with_schema)
+        answer_json(config(), response, with_schema=with_schema)
     return raised.value
 
 
 @pytest.mark.parametrize("status", [200, 201, 299])
 def test_every_status_of_success_is_an_answer(status: int) -> None:
     response = httpx2.Response(status, json={"choices": []})
-    assert judged(config(), response, with_schema=False) == {"choices": []}
+    assert answer_json(config(), response, with_schema=False) == {"choices": []}
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
@@ -98,12 +98,12 @@ def test_the_text_of_a_server_is_one_short_line_without_the_key_or_what_looks_li
 def test_an_answer_that_is_not_a_json_object_names_its_type_and_the_url() -> None:
     page = httpx2.Response(200, headers={"content-type": "text/html; charset=utf-8"}, content=b"<html>")
     with pytest.raises(LLMError, match=r"other than a JSON object \(text/html\); check OPENAI_BASE_URL"):
-        judged(config(), page, with_schema=False)
+        answer_json(config(), page, with_schema=False)
 
 
 def test_without_a_key_the_message_names_the_url_variable() -> None:
     with pytest.raises(LLMConfigError, match=r"refused the key \(401\); check OLLAMA_BASE_URL"):
-        judged(config("ollama"), httpx2.Response(401, json={}), with_schema=False)
+        answer_json(config("ollama"), httpx2.Response(401, json={}), with_schema=False)
 
 
 def test_a_status_without_a_text_is_said_in_words() -> None:
@@ -112,7 +112,7 @@ def test_a_status_without_a_text_is_said_in_words() -> None:
 
 def test_a_model_that_ollama_lacks_may_be_pulled() -> None:
     with pytest.raises(LLMConfigError, match="try: ollama pull llama"):
-        judged(config("ollama"), httpx2.Response(404, json={"error": "model not found"}), with_schema=False)
+        answer_json(config("ollama"), httpx2.Response(404, json={"error": "model not found"}), with_schema=False)
 
 
 def test_a_500_that_names_the_form_it_takes_is_a_refused_schema() -> None:
