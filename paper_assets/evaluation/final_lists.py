@@ -112,7 +112,7 @@ def judged_day(
 ) -> JudgedDay:
     """Return the candidates of the window that ends on `as_of`, filtered as the assets do, as if nothing was shown yet.
 
-    `purpose` is OWN or a purpose that replaces the profile's; `top_k` likewise (None: the profile's).
+    `purpose` (OWN: the profile's) and `top_k` (None: the profile's) replace those of the profile.
     """
     profile = judged.profile
     content = profile.content

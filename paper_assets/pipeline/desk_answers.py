@@ -50,7 +50,7 @@ from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.sentences import section_of
 
-FETCHING_SECONDS = 300.0  # for all full texts of a question, where somebody waits for the answer
+FETCHING_SECONDS = 300.0  # for all full texts of a question, while the reader waits for the answer
 MOST_FETCHED = 20  # full texts of one question; each is a request to arXiv
 
 

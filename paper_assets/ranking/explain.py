@@ -218,7 +218,8 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
             return f"Not among the first {shown}: the papers there are in a higher tenth of probability; {remedy}."
     if gap < 0 and (lanes := header.get("lane_places")):
         interests = ", ".join(dict.fromkeys(lanes.values()))
-        return f"Not among the first {shown}: a place goes to your interest in {interests}, whatever its match."
+        words = f"a place goes to a paper for your interest in {interests}, although it matches less"
+        return f"Not among the first {shown}: {words}."
     if gap <= 0:
         return f"Not among the first {shown}: the last of them has the same score and is newer or has the lower id."
     return f"Not among the first {shown}: {gap:.3f} short of the last of them; {remedy}."

@@ -193,7 +193,7 @@ def interest_queries(
     """Return the queries of a profile for its interest mode.
 
     `known`: title and abstract of papers by id, in which liked papers are looked up. If the mode needs interests in
-    words and the profile has only liked papers, or the reverse, the available view is used and a warning says so.
+    words and the profile has only liked papers, or the reverse, the available view is used, with a warning.
     """
     liked_with_text = [(paper, _title_and_abstract(paper, known or {})) for paper in interests.papers]
     liked = list(dict.fromkeys(text for _, text in liked_with_text if text))

@@ -251,6 +251,9 @@ def test_only_the_first_list_for_the_interests_shows_a_doubtful_paper(tmp_path: 
     again = day.ranked(as_of=TOMORROW)
     assert again.header["line_rule"]["never_empty"]
     assert any(again.rows.column("shown").to_pylist())
+    day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["tax law in Norway"]}))
+    later = day.ranked(as_of=TOMORROW + timedelta(days=1))
+    assert not later.header["line_rule"]["never_empty"]  # this week has shown papers already
 
 
 def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that(ranking: Rank
     rows[1] = {**rows[1], "final": rows[0]["final"] + 0.1}
     header = {**ranking.header, "lane_places": {"9": "state-space models"}}
     missing = what_was_missing(rows[1]["paper_id"], rows, header) or ""
-    assert "a place goes to your interest in state-space models, whatever its match" in missing
+    assert "a place goes to a paper for your interest in state-space models, although it matches less" in missing
     assert "the same score" not in missing
 
 

@@ -162,6 +162,24 @@ def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -
     return place > move.after if move.before > move.after else place < move.after
 
 
+def crosses(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:
+    """Whether ranking the day again without the cause moves another paper across the threshold.
+
+    A cause is undone with the probabilities of the other papers as they are. Ranking again without it changes these
+    slightly, so where one of them is at the threshold the two lists cannot be compared.
+    """
+    kinds = frozenset(each.kind for each in move.causes[: move.decisive])
+    again = subscriber.again.get((after.as_of, kinds))
+    if again is None:
+        return False
+    known = {row["paper_id"]: row for row in (*before.rows, *after.rows)}
+    rows, options = [known[each] for each in again.candidates], subscriber.profile.content.ranking
+    rule = again.header["line_rule"]
+    line = days_line([row["semantic_relevance"] for row in rows], options, never_empty=rule["never_empty"])
+    as_they_are = {row["paper_id"] for row in rows if row["semantic_relevance"] >= line}
+    return as_they_are != {row["paper_id"] for row in again.rows if not row["below_line"]}
+
+
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", ["fast-diffusion", "llm-safety"])
 def test_on_a_month_of_real_days_every_mover_has_its_true_cause(shared_data: Path, name: str) -> None:
@@ -184,10 +202,8 @@ def test_on_a_month_of_real_days_every_mover_has_its_true_cause(shared_data: Pat
             )
             for move in (*changes.entered, *changes.left, *changes.moved):
                 counts[move.causes[0].kind] += 1
-                if not is_true(move, before, after, subscriber):
+                if not is_true(move, before, after, subscriber) and not crosses(move, before, after, subscriber):
                     false.append((as_of.isoformat(), move))
         before = after
     assert counts.total() > 15  # a quiet profile moves little
-    # A cause is undone with the scores of the other papers as they are. Ranking the day again without it changes these
-    # slightly, and a paper at the threshold may then cross it.
-    assert len(false) <= counts.total() // 20, false
+    assert not false
