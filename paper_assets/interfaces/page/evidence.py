@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.evidence import Evidence, evidence_of, remarks_on
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, NotComputed
+from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     Desk,
     day_of,
@@ -23,7 +24,6 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.first_papers import rank_again_state
 from paper_assets.interfaces.page.jobs import Jobs
 from paper_assets.interfaces.page.liked_form import FieldFault
 from paper_assets.interfaces.page.settings import environ_of

@@ -21,6 +21,7 @@ from paper_assets.digests.entry import Entry
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
+from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
@@ -31,7 +32,6 @@ from paper_assets.interfaces.page.desk import (
     redirect_with_note,
 )
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
-from paper_assets.interfaces.page.first_papers import rank_again_state
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.interfaces.ranking_answers import list_changes
