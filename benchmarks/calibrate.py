@@ -4,11 +4,8 @@
 
 DIR holds `profiles.json` and `grades.json` (profile -> paper id -> grade 0 to 3; 2 and 3 are on topic), FILE papers as
 `paper-assets import` takes them. Candidates are what the graph would rank on the newest judged day; one without a grade
-counts as off topic. The background of the idf is all papers of the file. Interests in words are fitted as
-`evaluation/fitting.py` does it. Liked papers are fitted to readers made from the same grades: relevant papers of a
-profile are taken out and said to be liked. Fewer papers are relevant to readers whose liked papers are older than the
-week, so the intercept is fitted to the judged readers that name liked papers only. `--write` puts coefficients and
-background into the package.
+counts as off topic. The background of the idf is all papers of the file. `evaluation/fitting.py` fits. `--write` puts
+coefficients and background into the package.
 
 The figures of coefficients on profiles that they have not seen: `paper-assets evaluate --lists ... --leave-one-out`.
 """
@@ -18,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,25 +23,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.final_lists import JudgedDay, judged_day, newest_judged_day
+from paper_assets.evaluation.final_lists import judged_day, newest_judged_day
 from paper_assets.evaluation.fitting import fit, parts_of
-from paper_assets.evaluation.judged_lists import ON_TOPIC, load_judged_lists, scratch_warehouse
-from paper_assets.evaluation.metrics import Bools, Floats
+from paper_assets.evaluation.judged_lists import load_judged_lists, scratch_warehouse
 from paper_assets.models.embedder import load_embedder
-from paper_assets.paper import Paper, embedded_text
+from paper_assets.paper import Paper
 from paper_assets.ranking.calibration import (
     COEFFICIENTS,
     FREQUENCIES,
     WORDS,
     Calibration,
     Logit,
-    library_judged,
-    probability,
-    standard_calibration,
 )
-from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.ranking.term_matching import paper_words, term_scores, tfidf_cosines_and_usual
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.text import acronyms
@@ -61,102 +52,6 @@ SAME_MEANING = 0.6  # of the papers that define it
 AS_A_WORD = 0.1  # of the times in capitals that it may occur in small letters
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _BRACKET = re.compile(r"\(\s*([A-Z][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?)\s*[),;]")
-
-
-@dataclass(frozen=True)
-class Example:
-    """A reader of nothing but liked papers: cosines, TF-IDF cosines and scores of the titles' words (liked, papers),
-    the cosines and TF-IDF cosines to usual papers (papers,), and which are on topic.
-    """
-
-    cosines: Floats
-    tfidf: Floats
-    titles: Floats
-    usual: tuple[Floats, Floats]
-    on_topic: Bools
-
-
-def made_readers(days: Sequence[JudgedDay]) -> list[Example]:
-    """Readers made from the grades, the same in every run."""
-    chance, found = np.random.default_rng(11), []
-    for day in days:
-        on_topic = day.judged.grades_of(day.candidates.column("paper_id").to_pylist()) >= ON_TOPIC
-        relevant = np.flatnonzero(on_topic)
-        if day.judged.profile.content.interests.papers or len(relevant) < LIKED[0] + LEFT:
-            continue
-        titles, abstracts = (day.candidates.column(name).take(relevant).to_pylist() for name in ("title", "abstract"))
-        every = _example(day, [*zip(titles, abstracts, strict=True)], day.vectors[relevant])
-        for count in [count for count in LIKED for _ in range(DRAWS) if len(relevant) >= count + LEFT]:
-            liked = chance.choice(len(relevant), count, replace=False)
-            rest = np.setdiff1d(np.arange(len(on_topic)), relevant[liked])
-            at = np.ix_(liked, rest)
-            usual = (every.usual[0][rest], every.usual[1][rest])
-            found.append(Example(every.cosines[at], every.tfidf[at], every.titles[at], usual, on_topic[rest]))
-    return found
-
-
-def judged_readers(days: Sequence[JudgedDay], embed: Embed) -> list[Example]:
-    """Return the judged readers that name liked papers and no interests."""
-    found = []
-    for day in days:
-        interests = day.judged.profile.content.interests
-        liked = [day.known[paper.paper_id] for paper in interests.papers if paper.paper_id in day.known]
-        if liked and not interests.in_words:
-            found.append(_example(day, liked, embed([embedded_text(*each) for each in liked])))
-    return found
-
-
-def _example(day: JudgedDay, liked: Sequence[tuple[str, str]], vectors: NDArray[np.float32]) -> Example:
-    """Return the reader of one day who likes papers (title and abstract, and vectors)."""
-    calibration, held = standard_calibration(), paper_words(day.candidates)
-    background = calibration.background
-    texts = [embedded_text(*each) for each in liked]
-    tfidf, usual_words = tfidf_cosines_and_usual(held.whole, texts, background=background)
-    usual = calibration.usual_cosines(day.vectors)
-    return Example(
-        cosines=cosines(day.vectors, vectors).T,
-        tfidf=tfidf.T,
-        titles=np.nan_to_num(term_scores(held, [title for title, _ in liked], background=background).T),
-        usual=(np.zeros(len(usual_words)) if usual is None else usual, usual_words),
-        on_topic=day.judged.grades_of(day.candidates.column("paper_id").to_pylist()) >= ON_TOPIC,
-    )
-
-
-def _parts(reader: Example, calibration: Calibration, *, with_meaning: bool) -> tuple[Floats, Bools]:
-    """Return what the logit adds up (parts, papers), and which papers are on topic."""
-    near = reader.cosines if with_meaning else None
-    judged, _ = library_judged(near, reader.tfidf, reader.titles, usual=reader.usual, calibration=calibration)
-    known = [part for part in (judged.near, judged.standard_words, judged.titles) if part is not None]
-    return np.stack(known), reader.on_topic
-
-
-def fitted_library(
-    made: Sequence[Example], judged: Sequence[Example], calibration: Calibration, *, with_meaning: bool
-) -> Logit:
-    """The coefficients of liked papers with the least log loss for readers made, each weighted equally, and the
-    intercept with the least for judged ones.
-    """
-    from scipy.optimize import minimize, minimize_scalar
-
-    parts = [_parts(each, calibration, with_meaning=with_meaning) for each in made]
-
-    def loss(values: Floats) -> tuple[float, Floats]:
-        total, slope = 1e-6 * float((values[1:] ** 2).sum()), 2e-6 * np.concatenate([[0.0], values[1:]])
-        for given, right in parts:
-            logits = values[0] + values[1:] @ given
-            total += float(np.logaddexp(0.0, np.where(right, -logits, logits)).mean()) / len(parts)
-            errors = (probability(logits) - right) / (len(right) * len(parts))
-            slope = slope + np.concatenate([[errors.sum()], given @ errors])
-        return total, slope
-
-    start = np.array([-6.0, 1.0, 1.0, 1.0] if with_meaning else [-6.0, 1.0, 1.0])
-    bounds = [(None, None)] + [(0.0, None)] * (len(start) - 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x.tolist()
-    if judged:
-        parts = [_parts(each, calibration, with_meaning=with_meaning) for each in judged]
-        slopes = np.array(found[1:])
-        found[0] = float(minimize_scalar(lambda intercept: loss(np.array([intercept, *slopes]))[0]).x)
-    return Logit(intercept=found[0], meaning=found[1] if with_meaning else 0.0, words=found[-2], titles=found[-1])
 
 
 def remembering(encode: Embed) -> Embed:
@@ -247,6 +142,7 @@ def record_of(calibration: Calibration) -> dict[str, Any]:
         "library_cosines": asdict(calibration.library_cosines),
         "library_words": asdict(calibration.library_words),
         "best_matches": calibration.best_matches,
+        "highest_scores": asdict(calibration.highest_scores),
         "best_cosines": asdict(calibration.best_cosines),
         "model": calibration.model,
         "library": {
@@ -279,12 +175,6 @@ def main() -> None:
             ]
     parts = [parts_of(day, embed=embed, scoring=scoring) for day in days]
     found = fit([each for each in parts if each], version="new")
-    made, judged = made_readers(days), judged_readers(days, embed)
-    found = replace(
-        found,
-        library=fitted_library(made, judged, found, with_meaning=True),
-        library_words_only=fitted_library(made, judged, found, with_meaning=False),
-    )
     record = record_of(found)
     print(json.dumps(record, indent=2, sort_keys=True))
     if asked.write:

@@ -182,7 +182,7 @@ class ScoringConfig:
     # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
     # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
     line: float = 0.22
-    list_right: float = 0.7  # up to five papers
+    list_right: float = 0.75  # up to five papers
     long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
     alone: float = 0.05  # probability from which the first list for a reader's interests shows its best paper
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a

@@ -2,12 +2,13 @@
 
 The fit maximizes the likelihood of the grades under the formula of `ranking/calibration.py`. Grades 2 and 3 are on
 topic, all other papers, also unjudged ones, are not. Every profile has the same weight. Coefficients are at least 0,
-that of the number of interests at most 0. Only the coefficients of interests in words are fitted; those of liked papers
-stay as `benchmarks/calibrate.py` computed them.
+that of the number of interests at most 0. Interests are fitted to profiles with interests in words, liked papers to
+profiles that only name liked papers.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +17,41 @@ from paper_assets.errors import InvalidInput
 from paper_assets.evaluation.final_lists import JudgedDay
 from paper_assets.evaluation.judged_lists import ON_TOPIC
 from paper_assets.evaluation.metrics import Floats
-from paper_assets.ranking.calibration import Calibration, Logit, interests_judged, standard_calibration, standardized
+from paper_assets.ranking.calibration import (
+    Calibration,
+    Logit,
+    interests_judged,
+    library_judged,
+    share_of_best,
+    standard_calibration,
+    standardized,
+)
 from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.ranking.relevance import interest_queries
-from paper_assets.ranking.term_matching import paper_words, term_scores
+from paper_assets.ranking.relevance import View, interest_queries
+from paper_assets.ranking.term_matching import PaperWords, paper_words, term_scores, tfidf_cosines_and_usual
 from paper_assets.settings import ScoringConfig
 
 _RIDGE = 1e-3  # penalty on squared coefficients: the coefficient of a part without information stays small
 _TINY = 1e-300  # least probability whose logarithm is taken
 _FITTED = {
-    "interest": ("meaning", "words", "number"),
-    "interest_with_best": ("meaning", "words", "best", "number"),
+    "interest": ("meaning", "words", "share", "number"),
+    "interest_with_best": ("meaning", "words", "share", "best", "number"),
     "interest_wordless": ("meaning", "number"),
-    "words_only": ("words", "number"),
+    "words_only": ("words", "share", "number"),
 }
+_FITTED_TO_LIKED = {"library": ("meaning", "words", "titles"), "library_words_only": ("words", "titles")}
+_FEWEST_LIKED = 10  # profiles of liked papers; with fewer, the coefficients of the package are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a fit needs of one profile with i interests and n papers.
+    """What a fit needs of one profile with i interests in words and n papers.
 
     Attributes:
         meaning: (i, n) standardized cosines.
         words: (i, n) term scores.
+        share: (i, n) term scores as shares of the interest's highest ones.
         best: (i, n) standardized likeness to the best matches by the standard calibration.
         levels: (i,) log weights of the interests' levels.
         relevant: (n,) whether a paper is on topic.
@@ -47,6 +59,7 @@ class Parts:
 
     meaning: Floats
     words: Floats
+    share: Floats
     best: Floats
     levels: Floats
     relevant: NDArray[np.bool_]
@@ -57,44 +70,95 @@ class Parts:
         return np.full_like(self.meaning, np.log(np.isfinite(self.levels).sum()))
 
 
-def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | None:
-    """Return the parts of a day's candidates; None without interests in words or without candidates."""
-    options = day.options.model_copy(update={"interest_mode": "lanes"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikedParts:
+    """What a fit needs of one profile that only names liked papers, and n papers: as `library_judged` returns it.
+
+    Attributes:
+        meaning, words: (1, n) standardized cosines and TF-IDF cosines.
+        titles: (1, n) term scores of the titles.
+        relevant: (n,) whether a paper is on topic.
+    """
+
+    meaning: Floats
+    words: Floats
+    titles: Floats
+    relevant: NDArray[np.bool_]
+
+    @property
+    def levels(self) -> Floats:
+        """The log weight of the liked papers, (1,)."""
+        return np.zeros(1)
+
+
+def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | LikedParts | None:
+    """Return the parts of a day's candidates; None without candidates, and without interests and known liked papers."""
     interests = day.judged.profile.content.interests
-    if not interests.in_words or not day.candidates.num_rows:
+    mode = "lanes" if interests.in_words else "library"
+    options = day.options.model_copy(update={"interest_mode": mode})
+    queries = interest_queries(interests, options=options, scoring=scoring, known=day.known)
+    if not queries.views or not day.candidates.num_rows:
         return None
     standard = standard_calibration()
-    (lanes,) = interest_queries(interests, options=options, scoring=scoring).views
+    (view,) = queries.views
     ids = day.candidates.column("paper_id").to_pylist()
-    near = cosines(day.vectors, standard.adapted(embed([*lanes.texts]))).T
-    words = term_scores(paper_words(day.candidates), lanes.texts, background=standard.background).T
-    judged = interests_judged(near, words, weights=lanes.weights, calibration=standard, vectors=day.vectors)
-    return Parts(
-        meaning=standardized(near, standard.cosines),
-        words=np.nan_to_num(words),
-        best=np.zeros_like(near) if judged.best is None else judged.best,
-        levels=np.log(np.array(lanes.weights)),
-        relevant=day.judged.grades_of(ids) >= ON_TOPIC,
+    relevant = day.judged.grades_of(ids) >= ON_TOPIC
+    query_vectors, words = embed([*view.texts]), paper_words(day.candidates)
+    if view.mode == "library":
+        return _liked_parts(view, relevant, cosines(day.vectors, query_vectors).T, words=words, vectors=day.vectors)
+    return _parts(
+        view, relevant, cosines(day.vectors, standard.adapted(query_vectors)).T, words=words, vectors=day.vectors
     )
 
 
-def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
-    """Return the standard calibration with the logits of interests fitted to these profiles.
+def _parts(
+    lanes: View, relevant: NDArray[np.bool_], near: Floats, *, words: PaperWords, vectors: NDArray[np.float32]
+) -> Parts:
+    standard = standard_calibration()
+    scores = term_scores(words, lanes.texts, background=standard.background).T
+    judged = interests_judged(near, scores, weights=lanes.weights, calibration=standard, vectors=vectors)
+    return Parts(
+        meaning=standardized(near, standard.cosines),
+        words=np.nan_to_num(scores),
+        share=share_of_best(np.nan_to_num(scores), None, standard.highest_scores),
+        best=np.zeros_like(near) if judged.best is None else judged.best,
+        levels=np.log(np.array(lanes.weights)),
+        relevant=relevant,
+    )
 
+
+def _liked_parts(
+    library: View, relevant: NDArray[np.bool_], near: Floats, *, words: PaperWords, vectors: NDArray[np.float32]
+) -> LikedParts:
+    standard = standard_calibration()
+    tfidf, usual_tfidf = tfidf_cosines_and_usual(words.whole, library.texts, background=standard.background)
+    titles = np.nan_to_num(term_scores(words, library.names, background=standard.background).T)
+    usual = (standard.usual_cosines(vectors), usual_tfidf)
+    judged, _ = library_judged(near, np.ascontiguousarray(tfidf.T), titles, usual=usual, calibration=standard)
+    parts = {"meaning": judged.near, "words": judged.standard_words, "titles": judged.titles}
+    return LikedParts(relevant=relevant, **{name: part[None] for name, part in parts.items() if part is not None})
+
+
+def fit(profiles: Sequence[Parts | LikedParts], *, version: str) -> Calibration:
+    """Return the standard calibration with its logits fitted to these profiles.
+
+    Logits that no profile is suited for are kept, those of liked papers if there are fewer than `_FEWEST_LIKED`.
     Raises InvalidInput if no profile has a relevant paper.
     """
     if not any(parts.relevant.any() for parts in profiles):
         raise InvalidInput("a fit needs relevant papers among the candidates of at least one other profile")
     standard = standard_calibration()
-    fitted = {name: _fitted(names, profiles, start=getattr(standard, name)) for name, names in _FITTED.items()}
-    return replace(
-        standard,
-        interest=fitted["interest"],
-        interest_with_best=_halfway(fitted["interest"], fitted["interest_with_best"]),
-        interest_wordless=fitted["interest_wordless"],
-        words_only=fitted["words_only"],
-        version=version,
-    )
+    in_words = [parts for parts in profiles if isinstance(parts, Parts)]
+    liked = [parts for parts in profiles if isinstance(parts, LikedParts)]
+    fitted: dict[str, Any] = {}
+    if in_words:
+        fitted |= {name: _fitted(names, in_words, start=getattr(standard, name)) for name, names in _FITTED.items()}
+        fitted["interest_with_best"] = _halfway(fitted["interest"], fitted["interest_with_best"])
+    if len(liked) >= _FEWEST_LIKED:
+        fitted |= {
+            name: _fitted(names, liked, start=getattr(standard, name)) for name, names in _FITTED_TO_LIKED.items()
+        }
+    return replace(standard, **fitted, version=version)
 
 
 def _halfway(first: Logit, second: Logit) -> Logit:
@@ -106,14 +170,14 @@ def _halfway(first: Logit, second: Logit) -> Logit:
     return Logit(**{name: (getattr(first, name) + getattr(second, name)) / 2 for name in Logit.__slots__})
 
 
-def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
+def held_out_fits(parts: Mapping[str, Parts | LikedParts | None]) -> dict[str, Calibration]:
     """Return by profile the calibration that was fitted to all other profiles.
 
     Profiles whose parts are None are not used for fits. Raises InvalidInput if fewer than two have parts.
     """
     usable = {name: profile_parts for name, profile_parts in parts.items() if profile_parts is not None}
     if len(usable) < 2:
-        raise InvalidInput("--leave-one-out needs at least two profiles with interests in words")
+        raise InvalidInput("--leave-one-out needs at least two profiles with interests or known liked papers")
     return {
         name: fit(
             [profile_parts for other, profile_parts in usable.items() if other != name],
@@ -123,7 +187,7 @@ def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
     }
 
 
-def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) -> Logit:
+def _fitted(names: Sequence[str], profiles: Sequence[Parts] | Sequence[LikedParts], *, start: Logit) -> Logit:
     """Return the logit with the coefficients `names` fitted by L-BFGS-B, beginning at those of `start`."""
     from scipy.optimize import minimize
 

@@ -15,7 +15,7 @@ from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considere
 from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
 from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.profile import Profile
-from paper_assets.ranking.filters import FilterCriteria, any_shown_before, filter_papers
+from paper_assets.ranking.filters import FilterCriteria, filter_papers, shown_before
 from paper_assets.ranking.fingerprints import ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.preferences import Preferences
 from paper_assets.ranking.rank import (
@@ -86,6 +86,7 @@ def day_task(
 
     `considered`: the last day whose list has considered its papers before.
     """
+    shown = shown_before(judged)
     return RankingTask(
         candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
         profile=profile,
@@ -95,8 +96,9 @@ def day_task(
         queries=queries,
         pdf_names=profile.pdf_names,
         preferences=preferences,
+        shown_before=papers_by_id(warehouse, shown).select(["title", "abstract"]) if shown else None,
         considered=considered,
-        never_empty=considered is None and not any_shown_before(judged),
+        never_empty=considered is None and not shown,
     )
 
 

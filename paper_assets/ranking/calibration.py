@@ -2,13 +2,16 @@
 
 The formula. A profile has interests i = 1..k. For each interest and each candidate paper:
 
-    logit_i = intercept + a z(cosine_i) + b words_i + c ln(k) + ln(weight of the interest's level)
+    logit_i = intercept + a z(cosine_i) + b words_i + d share_i + c ln(k) + ln(weight of the interest's level)
     p_i     = 1 / (1 + exp(-logit_i))           the probability that the paper is on topic for interest i
     p       = 1 - product of (1 - p_i)          the probability that it is on topic for at least one interest
 
 - `cosine_i` compares the vectors of paper and interest. z subtracts the mean over the candidates and divides by their
   standard deviation, because a cosine that is high for one interest is usual for another (`standardized`).
 - `words_i` is the term score of `term_matching.py`: how well title and abstract match the words of the interest.
+- `share_i` is `words_i` divided by the mean of the interest's highest term scores in the window (`share_of_best`). A
+  long interest has many words that no paper repeats, so that even its best papers have low term scores. Papers that
+  earlier lists of the window showed are counted too: otherwise, what is left after them would seem to match well.
 - The level (primary, secondary, exploratory) has a weight from 0 to 1, whose logarithm lowers the logit.
 - With vectors and words, the formula is applied twice: the papers that match an interest best in the first pass are
   compared with all papers, and the standardized likeness is a further term of the second pass (`best_matches.py`).
@@ -61,6 +64,7 @@ class Logit:
         meaning: of the standardized cosine.
         words: of the term score of an interest, or of the standardized TF-IDF cosine to liked papers.
         titles: of the term score of liked papers' titles.
+        share: of the term score as a share of the interest's highest ones.
         best: of the standardized likeness to an interest's best matches.
         number: of ln(number of interests).
     """
@@ -68,6 +72,7 @@ class Logit:
     intercept: float
     meaning: float = 0.0
     words: float = 0.0
+    share: float = 0.0
     titles: float = 0.0
     best: float = 0.0
     number: float = 0.0
@@ -92,6 +97,18 @@ class Cosines:
 
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HighestScores:
+    """Which term scores of an interest are its highest: those of the best `papers`, whose usual mean is `usual`.
+
+    `share_of_best` mixes the two, as if `usual` came from `weight` more papers.
+    """
+
+    papers: int
+    usual: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +140,7 @@ class Calibration:
         library: cosines and TF-IDF cosines to liked papers, each the mean over the `nearest` liked papers.
         library_words_only: TF-IDF cosines alone, if there is no embedding model.
         library_share, library_half, library_base: the library's share beside interests (`with_library`).
+        highest_scores: which term scores of an interest the others are compared with.
         cosines, best_cosines: usual values of cosines to an interest, and of likeness to its best matches.
         library_cosines, library_words: usual values of cosines and of TF-IDF cosines to liked papers.
         background: frequencies of words and stems, for idf.
@@ -138,6 +156,7 @@ class Calibration:
     library: Logit
     library_words_only: Logit
     best_matches: int
+    highest_scores: HighestScores
     nearest: int
     library_share: float
     library_half: float
@@ -235,6 +254,7 @@ def calibration_from(
         library_cosines=Cosines(**record["library_cosines"]),
         library_words=Cosines(**record["library_words"]),
         best_matches=record["best_matches"],
+        highest_scores=HighestScores(**record["highest_scores"]),
         best_cosines=Cosines(**record["best_cosines"]),
         background=background,
         model=record["model"],
@@ -276,34 +296,48 @@ def interests_judged(
     weights: tuple[float, ...],
     calibration: Calibration,
     vectors: NDArray[np.float32] | None = None,
+    earlier: Floats | None = None,
 ) -> Judged:
     """Return the logits (i, n) of n papers for each of i interests.
 
     `cosines` and term scores `words` are (i, n), `words` NaN in the rows of interests without words. One of the two may
     be None. `weights` (i,) are those of the interests' levels; interests of weight 0 are not counted in the number of
     interests. `vectors` (n, d) of the papers are compared with the best matches of each interest; they have no effect
-    if `words` is None.
+    if `words` is None. `earlier` (i, m) are the term scores of m papers that are no longer candidates, see
+    `share_of_best`.
     """
     best, interests = None, max(sum(weight > 0 for weight in weights), 1)
+    term_scores = None if words is None else np.nan_to_num(words)
+    share = None if term_scores is None else share_of_best(term_scores, earlier, calibration.highest_scores)
     if cosines is None:
-        term_scores = np.zeros((0, 0)) if words is None else words
-        logits = _logits(calibration.words_only.of_several(interests), None, np.nan_to_num(term_scores))
+        logits = _logits(calibration.words_only.of_several(interests), None, term_scores, share)
     else:
         z = standardized(cosines, calibration.cosines)
         logits = _logits(calibration.interest_wordless.of_several(interests), z, None)
         if words is not None:
-            term_scores = np.nan_to_num(words)
-            with_words = _logits(calibration.interest.of_several(interests), z, term_scores)
+            with_words = _logits(calibration.interest.of_several(interests), z, term_scores, share)
             if vectors is not None:
                 usual = calibration.best_cosines
                 count = calibration.best_matches
                 best = standardized(likeness_to_best(vectors, with_words, most=count, otherwise=usual.mean), usual)
                 with_best = calibration.interest_with_best.of_several(interests)
-                with_words = _logits(with_best, z, term_scores) + with_best.best * best
+                with_words = _logits(with_best, z, term_scores, share) + with_best.best * best
             logits = np.where(np.isnan(words), logits, with_words)
     with np.errstate(divide="ignore"):  # the settings may give a level the weight 0
         logits = logits + np.log(np.array(weights))[:, None]
     return Judged(logits=logits, meaning=cosines, words=words, best=best)
+
+
+def share_of_best(scores: Floats, earlier: Floats | None, highest: HighestScores) -> Floats:
+    """Return term scores (i, n) divided by the mean of each interest's highest ones, mixed with the usual mean.
+
+    `earlier` (i, m) are the scores of m more papers of the window, which earlier lists showed (None: none did).
+    """
+    every = scores if earlier is None else np.concatenate([scores, np.nan_to_num(earlier)], axis=1)
+    count = every.shape[1]
+    mean = np.sort(every, axis=1)[:, ::-1][:, : highest.papers].sum(axis=1) / highest.papers
+    shares: Floats = scores / ((count * mean + highest.weight * highest.usual) / (count + highest.weight))[:, None]
+    return shares
 
 
 def standardized(cosines: Floats, usual: Cosines) -> Floats:
@@ -392,9 +426,10 @@ def probability(logits: Floats) -> Floats:
         return 1.0 / (1.0 + np.exp(-logits))
 
 
-def _logits(logit: Logit, meaning: Floats | None, words: Floats | None) -> Floats:
-    """Return intercept plus the weighted parts; at least one part is given."""
-    parts = [factor * part for factor, part in ((logit.meaning, meaning), (logit.words, words)) if part is not None]
+def _logits(logit: Logit, meaning: Floats | None, words: Floats | None, share: Floats | None = None) -> Floats:
+    """Return intercept plus the weighted parts; `meaning` or `words` is given."""
+    weighted = ((logit.meaning, meaning), (logit.words, words), (logit.share, share))
+    parts = [factor * part for factor, part in weighted if part is not None]
     return logit.intercept + sum(parts[1:], parts[0])
 
 

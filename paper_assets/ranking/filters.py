@@ -228,9 +228,10 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
     return pa.table(columns)
 
 
-def any_shown_before(judged: pa.Table) -> bool:
-    """Return whether ALREADY_SHOWN removed at least one paper, from the rows of `filter_papers`."""
-    return bool(pc.any(pc.equal(judged.column("reason"), "ALREADY_SHOWN"), min_count=0).as_py())
+def shown_before(judged: pa.Table) -> list[str]:
+    """Return the ids of the papers that ALREADY_SHOWN removed, from the rows of `filter_papers`."""
+    ids: list[str] = judged.filter(pc.equal(judged.column("reason"), "ALREADY_SHOWN")).column("paper_id").to_pylist()
+    return ids
 
 
 def _where(removed: NDArray[np.bool_]) -> Details:

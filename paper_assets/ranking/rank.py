@@ -65,6 +65,7 @@ class RankingTask:
         vectors: those of the candidates and queries; None: papers are judged by words alone.
         pdf_names: names of the local PDF files.
         preferences: what ratings have taught; None: nothing.
+        shown_before: title and abstract of the papers of the window that earlier lists showed; None: there are none.
         considered: the last day whose list could have shown these papers for the same interests; None: there is none.
         never_empty: whether the best paper is shown even if it is very doubtful.
         warnings: those to report with the result.
@@ -79,6 +80,7 @@ class RankingTask:
     vectors: Vectors | None = None
     pdf_names: tuple[str, ...] = ()
     preferences: Preferences | None = None
+    shown_before: pa.Table | None = None
     considered: date | None = None
     never_empty: bool = False
     warnings: tuple[str, ...] = ()
@@ -139,9 +141,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         queries = interest_queries(content.interests, options=options, scoring=scoring)
     by_field = paper_words(candidates) if queries else None
     words = by_field.whole if by_field else None
-    method, relevance = _relevance(
-        candidates.num_rows, by_field, queries, task.vectors, scoring=scoring, calibration=calibration
-    )
+    method, relevance = _relevance(task, by_field, queries, calibration=calibration)
     if content and by_field and queries and queries.calibrated and candidates.num_rows:
         relevance = _with_must_keywords(relevance, by_field, content)
     considered = _considered(candidates, task, calibrated=bool(queries and queries.calibrated))
@@ -218,17 +218,12 @@ def _lanes(candidates: pa.Table, relevance: Relevance, listed: FinalList) -> dic
 
 
 def _relevance(
-    count: int,
-    words: PaperWords | None,
-    queries: InterestQueries | None,
-    vectors: Vectors | None,
-    *,
-    scoring: ScoringConfig,
-    calibration: Calibration,
+    task: RankingTask, words: PaperWords | None, queries: InterestQueries | None, *, calibration: Calibration
 ) -> tuple[str, Relevance]:
-    """Return the method by which the n papers were judged (`evaluation_method`), and their relevance."""
+    """Return the method by which the candidates were judged (`evaluation_method`), and their relevance."""
+    vectors, scoring = task.vectors, task.scoring
     if queries is None or words is None:
-        return PROFILE_FREE, without_lanes(np.zeros(count))
+        return PROFILE_FREE, without_lanes(np.zeros(task.candidates.num_rows))
     if vectors is None and not queries.calibrated:
         return KEYWORD, without_lanes(
             keyword_relevance(words.whole, queries.in_words, repeats=scoring.interest_repeats)
@@ -240,7 +235,16 @@ def _relevance(
         words=words if queries.by_words or vectors is None else None,
         scoring=scoring,
         calibration=calibration,
+        window=_window_words(task),
     )
+
+
+def _window_words(task: RankingTask) -> PaperWords | None:
+    """Return the words of the candidates and then those of `shown_before`; None if there are none of these."""
+    if task.shown_before is None or not task.shown_before.num_rows:
+        return None
+    columns = ["title", "abstract"]
+    return paper_words(pa.concat_tables([task.candidates.select(columns), task.shown_before.select(columns)]))
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:

@@ -237,12 +237,14 @@ def relevance_of(
     words: PaperWords | None,
     scoring: ScoringConfig,
     calibration: Calibration | None = None,
+    window: PaperWords | None = None,
 ) -> Relevance:
     """Return the relevance of n papers.
 
     `vectors` (n, d) are those of the papers, `query_vectors` (t, d) those of `queries.texts`, `words` the papers'
     words. Without vectors papers are compared by words alone, which the mode `seed` does not support; without words by
-    vectors alone. `calibration` defaults to that of the package.
+    vectors alone. `window` are the words of the n papers followed by those of papers that earlier lists of the window
+    showed (None: there are none). `calibration` defaults to that of the package.
     """
     count = len(words) if vectors is None and words is not None else len(vectors if vectors is not None else ())
     if not queries.views:
@@ -259,6 +261,7 @@ def relevance_of(
         near=near,
         vectors=vectors,
         words=words if queries.by_words or near is None else None,
+        window=window or words,
         calibration=calibration,
     )
     view_of = {view.mode: view for view in queries.views}
@@ -286,23 +289,26 @@ class _Compared:
         near: cosines (t, n) of all texts of the queries to the papers.
         vectors: (n, d) those of the papers.
         words: those of the papers.
+        window: the same, followed by those of papers that earlier lists showed.
     """
 
     queries: InterestQueries
     near: Floats | None
     vectors: NDArray[np.float32] | None
     words: PaperWords | None
+    window: PaperWords | None
     calibration: Calibration
 
     def cosines(self, view: View) -> Floats | None:
         """Return (texts, n) the cosines of the texts of one view to the papers."""
         return None if self.near is None else self.near[self._part(view)]
 
-    def term_scores(self, view: View) -> Floats | None:
-        """Return (texts, n) the term scores of the texts of one view in the papers."""
-        if self.words is None:
-            return None
-        return term_scores(self.words, view.texts, background=self.calibration.background).T
+    def term_scores(self, view: View) -> tuple[Floats | None, Floats | None]:
+        """Return the term scores of the texts of one view in the papers (texts, n), and in those of earlier lists."""
+        if self.words is None or self.window is None:
+            return None, None
+        scores = term_scores(self.window, view.texts, background=self.calibration.background).T
+        return scores[:, : len(self.words)], scores[:, len(self.words) :]
 
     def _part(self, view: View) -> slice:
         before = self.queries.views[: self.queries.views.index(view)]
@@ -313,9 +319,11 @@ class _Compared:
 def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
     """Return the logits (n,) by interests in words, and the relevance with `values` still 0."""
     view = view_of.get("lanes") or view_of["seed"]
+    scores, of_earlier = compared.term_scores(view)
     judged = interests_judged(
         compared.cosines(view),
-        compared.term_scores(view),
+        scores,
+        earlier=of_earlier,
         weights=view.weights,
         calibration=compared.calibration,
         vectors=compared.vectors,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
+from paper_assets.evaluation.fitting import LikedParts, Parts, fit, held_out_fits
 from paper_assets.ranking.calibration import standard_calibration
 
 
@@ -20,11 +20,26 @@ def parts(
 ) -> Parts:
     """Papers of some interests whose grades come from known coefficients."""
     rng, levels = np.random.default_rng(seed), np.log(np.array([1.0, 0.7] * interests)[:interests])
-    near, share = rng.random((interests, papers)), rng.random((interests, papers)) ** 3
-    logits = intercept + meaning * near + words * share + number * np.log(interests) + levels[:, None]
+    near, scores = rng.random((interests, papers)), rng.random((interests, papers)) ** 3
+    logits = intercept + meaning * near + words * scores + number * np.log(interests) + levels[:, None]
     missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
     relevant = rng.random(papers) > missed
-    return Parts(meaning=near, words=share, best=rng.random(near.shape), levels=levels, relevant=relevant)
+    return Parts(
+        meaning=near,
+        words=scores,
+        share=rng.random(near.shape),
+        best=rng.random(near.shape),
+        levels=levels,
+        relevant=relevant,
+    )
+
+
+def liked_parts(seed: int, *, intercept: float = -6.0, words: float = 2.0, papers: int = 2_000) -> LikedParts:
+    """Papers of a reader with liked papers only, whose grades come from known coefficients."""
+    rng = np.random.default_rng(seed)
+    near, scores, titles = rng.normal(size=(3, 1, papers))
+    relevant = rng.random(papers) < 1 / (1 + np.exp(-(intercept + 3 * near + words * scores + titles)[0]))
+    return LikedParts(meaning=near, words=scores, titles=titles, relevant=relevant)
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
@@ -34,7 +49,8 @@ def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:
     assert found.interest.meaning == pytest.approx(8.0, abs=0.5)
     assert found.interest.words == pytest.approx(4.0, abs=0.4)
     assert found.interest.number == pytest.approx(-1.0, abs=0.2)
-    assert found.interest_with_best.best == pytest.approx(0.0, abs=0.3)  # these grades do not depend on it
+    for part in ("share", "best"):  # these grades do not depend on them
+        assert getattr(found.interest_with_best, part) == pytest.approx(0.0, abs=0.3)
     assert found.interest_wordless.words == 0.0
     assert found.library == standard_calibration().library  # no judged list likes papers
 
@@ -58,9 +74,28 @@ def test_a_profile_has_no_say_in_the_coefficients_that_judge_it() -> None:
     assert fits["a"].version == "fitted without a"
 
 
-def test_a_profile_without_interests_in_words_is_judged_by_all_the_others() -> None:
-    fits = held_out_fits({"a": parts(1, papers=300), "b": parts(2, papers=300), "liked": None})
-    assert set(fits) == {"a", "b", "liked"}
+def test_a_profile_without_parts_is_judged_by_all_the_others() -> None:
+    fits = held_out_fits({"a": parts(1, papers=300), "b": parts(2, papers=300), "empty": None})
+    assert set(fits) == {"a", "b", "empty"}
+
+
+def test_liked_papers_are_fitted_to_profiles_that_only_name_them() -> None:
+    enough = [liked_parts(seed) for seed in range(10)]
+    found = fit(enough, version="mine")
+    assert found.library.intercept == pytest.approx(-6.0, abs=0.4)
+    assert found.library.meaning == pytest.approx(3.0, abs=0.3)
+    assert found.library.words == pytest.approx(2.0, abs=0.3)
+    assert found.library.titles == pytest.approx(1.0, abs=0.3)
+    assert found.interest == standard_calibration().interest  # no profile names interests
+    assert fit([parts(1), *enough], version="mine").library == found.library
+    assert fit(enough[:9], version="mine").library == standard_calibration().library  # too few
+
+
+def test_a_profile_of_liked_papers_has_no_say_in_the_coefficients_that_judge_it() -> None:
+    others = {str(seed): liked_parts(seed, papers=300) for seed in range(11)}
+    fits, changed = (held_out_fits({**others, "odd": liked_parts(99, papers=300, words=each)}) for each in (2.0, -2.0))
+    assert fits["odd"] == changed["odd"]
+    assert fits["0"].library != changed["0"].library
 
 
 def test_one_profile_alone_or_nothing_relevant_cannot_be_fitted() -> None:

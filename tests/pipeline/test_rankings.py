@@ -12,9 +12,11 @@ from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper, embedded_text
 from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day
-from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
+from paper_assets.pipeline.profile_queries import profile_queries
+from paper_assets.pipeline.rankings import day_task, judged_papers, keep_candidates, keep_ranking
 from paper_assets.profile import Profile, ProfileContent, profile_content
 from paper_assets.ranking.explain import why
+from paper_assets.ranking.rank import rank
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
@@ -210,6 +212,32 @@ def test_papers_count_in_full_where_no_earlier_list_considered_them_for_the_same
     assert row_of(again, "2603.00003")["semantic_relevance"] == pytest.approx(
         row_of(first, "2603.00003")["semantic_relevance"], abs=0.02
     )
+
+
+def test_a_shown_paper_keeps_the_next_days_papers_from_seeming_to_match_well(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["granite"])
+    assert row_of(day.ranked(), "2603.00002")["shown"]
+    fresh = paper(4, "Walls of granite dust")
+    day.add(replace(fresh, published=datetime(TOMORROW.year, TOMORROW.month, TOMORROW.day, tzinfo=UTC)))
+    window = profile_day(day.warehouse, day.profile, TOMORROW, settings=day.settings)
+    task = day_task(
+        day.warehouse,
+        day.profile,
+        TOMORROW,
+        judged_papers(day.warehouse, window, settings=day.settings),
+        queries=profile_queries(day.warehouse, day.profile, settings=day.settings),
+        preferences=None,
+        considered=None,
+        settings=day.settings,
+    )
+    assert task.shown_before is not None
+    assert task.shown_before.column("title").to_pylist() == ["Granite and other stones"]
+    with_it, without = (
+        dict(zip(found.column("paper_id").to_pylist(), found.column("semantic_relevance").to_pylist(), strict=True))
+        for found in (rank(each).rows for each in (task, replace(task, shown_before=None)))
+    )
+    assert with_it[fresh.paper_id] < without[fresh.paper_id]
+    assert not task.never_empty
 
 
 def test_papers_that_may_be_repeated_count_in_full_on_every_day(tmp_path: Path) -> None:

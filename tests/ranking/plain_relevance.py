@@ -357,16 +357,24 @@ class PlainInterests:
         else:
             parts = LOGITS["interest_wordless" if words is None else "interest"]
             near = standard_scores([self.near(text, vector) for vector in vectors])
+        shares = of_highest(words or [0.0] * len(fields))
         found = [
-            intercept(parts, several) + parts.get("meaning", 0.0) * meaning + parts.get("words", 0.0) * held
-            for meaning, held in zip(near, words or [0.0] * len(fields), strict=True)
+            intercept(parts, several)
+            + parts.get("meaning", 0.0) * meaning
+            + parts.get("words", 0.0) * held
+            + parts.get("share", 0.0) * share
+            for meaning, held, share in zip(near, words or [0.0] * len(fields), shares, strict=True)
         ]
         if self.vector_of is not None and words is not None:
             parts = LOGITS["interest_with_best"]
             like = standard_scores(like_best(found, vectors), DATA["best_cosines"])
             found = [
-                intercept(parts, several) + parts["meaning"] * meaning + parts["words"] * held + parts["best"] * best
-                for meaning, held, best in zip(near, words, like, strict=True)
+                intercept(parts, several)
+                + parts["meaning"] * meaning
+                + parts["words"] * held
+                + parts["share"] * share
+                + parts["best"] * best
+                for meaning, held, share, best in zip(near, words, shares, like, strict=True)
             ]
         return [logit + math.log(weight) for logit in found]
 
@@ -383,6 +391,14 @@ class PlainInterests:
         return float(parts["intercept"] + meaning + parts["words"] * words[at] + parts["titles"] * titles)
 
 
+def of_highest(scores: list[float]) -> list[float]:
+    """Each score divided by the mean of the highest ones, which is drawn towards what is usual."""
+    known = DATA["highest_scores"]
+    highest = sum(sorted(scores, reverse=True)[: known["papers"]]) / known["papers"]
+    whole = len(scores) + known["weight"]
+    return [one * whole / (len(scores) * highest + known["weight"] * known["usual"]) for one in scores]
+
+
 def intercept(parts: dict[str, float], interests: int) -> float:
     """The logit of a paper that nothing speaks for, which is lower if there are more interests."""
     return parts["intercept"] + parts.get("number", 0.0) * math.log(interests)
@@ -395,7 +411,7 @@ def usual_line(options: RankingOptions) -> float:
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
     """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
-    right = 0.7 - 0.05 * min(max(options.top_k - 5, 0), 5)
+    right = 0.75 - 0.06 * min(max(options.top_k - 5, 0), 5)
     if options.purpose == "literature_review":
         right = min(right, 0.5)
     falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.ranking.explain import why_removed
-from paper_assets.ranking.filters import FILTERS, FilterCriteria, any_shown_before, filter_papers
+from paper_assets.ranking.filters import FILTERS, FilterCriteria, filter_papers, shown_before
 from paper_assets.settings import ScoringConfig
 from tests.ranking.invented import AS_OF, paper, papers, profile, profiles
 from tests.ranking.plain_twin import PlainGatekeeper
@@ -100,12 +100,12 @@ def test_a_project_page_counts_as_code_for_a_profile_that_requires_code() -> Non
     assert reasons([paper(github_url="https://huggingface.co/datasets/lab/set")], asked) == ["NO_CODE_REQUIRED"]
 
 
-def test_a_window_knows_whether_an_earlier_list_has_shown_one_of_its_papers() -> None:
+def test_the_papers_that_an_earlier_list_has_shown_are_known() -> None:
     window = [paper(paper_id="2603.00001"), paper(paper_id="2603.00002")]
     for shown, known in (
-        (frozenset({window[1].paper_id}), True),
-        (frozenset({"2601.99999"}), False),
-        (frozenset(), False),
+        (frozenset({window[1].paper_id}), [window[1].paper_id]),
+        (frozenset({"2601.99999"}), []),
+        (frozenset(), []),
     ):
         criteria = FilterCriteria(content=None, options=RankingOptions(), shown_ids=shown)
-        assert any_shown_before(filter_papers(papers_to_table(window), criteria)) is known
+        assert shown_before(filter_papers(papers_to_table(window), criteria)) == known

@@ -12,6 +12,7 @@ from paper_assets.ranking.calibration import (
     interests_judged,
     library_judged,
     probability,
+    share_of_best,
     standard_calibration,
     standardized,
     with_library,
@@ -167,6 +168,26 @@ def test_one_interest_alone_is_meant_more_broadly_than_one_of_several() -> None:
         np.repeat(own, 2, 0), np.repeat(words, 2, 0), weights=(1.0, 0.0), calibration=CALIBRATION
     )
     assert unweighted.logits[0].tolist() == alone.logits[0].tolist()
+
+
+def test_words_count_by_the_best_that_any_paper_of_the_window_holds() -> None:
+    scores = np.random.default_rng(4).random((1, 2000)) ** 8
+    few_words = interests_judged(USUAL[:1].repeat(10, axis=1), scores, weights=(1.0,), calibration=CALIBRATION)
+    many_words = interests_judged(USUAL[:1].repeat(10, axis=1), scores / 3, weights=(1.0,), calibration=CALIBRATION)
+    absolute = CALIBRATION.interest_with_best.words * (scores - scores / 3)
+    lost = (few_words.logits - many_words.logits)[0, scores[0] > 0.5]
+    assert lost.max() < 2 * absolute.max()  # two thirds of the absolute score and of the share would be far more
+    assert (np.argsort(share_of_best(scores, None, CALIBRATION.highest_scores)) == np.argsort(scores)).all()
+
+
+def test_papers_that_were_shown_keep_the_others_from_seeming_the_best() -> None:
+    scores = np.random.default_rng(4).random((2, 300)) ** 4
+    every = share_of_best(scores, None, CALIBRATION.highest_scores)
+    best = np.argsort(-scores[0])[:12]
+    left = np.setdiff1d(np.arange(300), best)
+    rest = share_of_best(scores[:, left], scores[:, best], CALIBRATION.highest_scores)
+    np.testing.assert_allclose(rest, every[:, left], rtol=1e-12)
+    assert (share_of_best(scores[:, left], None, CALIBRATION.highest_scores)[0] > rest[0]).all()
 
 
 def test_among_papers_of_one_narrow_topic_the_near_ones_stay_probable_by_the_known_model() -> None:

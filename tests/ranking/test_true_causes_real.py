@@ -71,10 +71,11 @@ class Subscriber:
         return self.ranked(as_of, {paper.paper_id: paper for paper in papers}, removed)
 
     def ranked(self, as_of: date, papers: dict[str, Paper], removed: dict[str, str]) -> Ranked:
-        left = papers_to_table([paper for paper in papers.values() if paper.paper_id not in removed])
+        shown = [paper for paper_id, paper in papers.items() if removed.get(paper_id) == "ALREADY_SHOWN"]
         found = rank(
             RankingTask(
-                candidates=left,
+                candidates=papers_to_table([paper for paper in papers.values() if paper.paper_id not in removed]),
+                shown_before=papers_to_table(shown),
                 profile=self.profile,
                 options=self.profile.content.ranking,
                 as_of=as_of,
