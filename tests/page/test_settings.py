@@ -49,10 +49,24 @@ def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient)
     assert "07:15 (Asia/Seoul) on Monday and Friday" in desk.run("morning")
 
 
-def test_inside_a_profile_the_menu_leads_to_the_settings(desk: Desk, client: TestClient) -> None:
+def test_settings_opened_in_a_profile_keep_it_in_the_menu(desk: Desk, browser: Browser) -> None:
     desk.profile("graphs", GRAPHS)
-    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/health").text
-    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/profile").text
+    with served(desk) as page, visitor(browser) as tab:
+        for view in ("health", "profile"):
+            tab.goto(f"{page.url}/p/graphs/{view}")
+            tab.get_by_role("link", name="Settings", exact=True).click()
+            for expected in ("settings", "settings after saving"):
+                expect(tab.locator(".which summary"), expected).to_have_text("graphs")
+                expect(tab.locator(".views [aria-current]"), expected).to_have_text("Settings")
+                tab.get_by_role("button", name="Save the hours").click()
+                expect(tab.locator("#said")).to_contain_text("Saved.")
+        tab.get_by_role("link", name="Shelf").click()
+        expect(tab).to_have_url(f"{page.url}/p/graphs/shelf")
+
+
+def test_settings_of_a_profile_that_does_not_exist_are_not_found(client: TestClient) -> None:
+    assert client.get("/p/nothing/settings").status_code == 404
+    assert client.post("/p/nothing/settings", data=MORNING).status_code == 404
 
 
 def test_wrong_hours_in_the_file_are_named_and_replaced(desk: Desk, client: TestClient) -> None:
