@@ -30,7 +30,7 @@ from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
-from paper_assets.stores.rankings import latest_ranking_day
+from paper_assets.stores.rankings import latest_ranking_day, ranking_days
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
@@ -297,6 +297,15 @@ def folder_of(desk: Desk, profile: str) -> Path | None:
 def newest_day(warehouse: Warehouse, profile: str) -> date | None:
     """Return the day of the profile's newest list up to today, ignoring those of later days from older versions."""
     return latest_ranking_day(warehouse, profile, until=now().date())
+
+
+def listed_days(warehouse: Warehouse, profile: str) -> list[date]:
+    """Return the profile's ranked days up to today, ascending; later ones are shown only where their day is asked for.
+
+    Older versions ranked days after today.
+    """
+    today = now().date()
+    return [day for day in ranking_days(warehouse, profile) if day <= today]
 
 
 def day_of(request: Request, profile: str) -> date:

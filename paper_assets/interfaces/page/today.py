@@ -25,6 +25,7 @@ from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
+    listed_days,
     now,
     page,
     profile_of,
@@ -44,7 +45,7 @@ from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.unmatched import UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
+from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.numbers import count_of
@@ -74,7 +75,7 @@ def show_day(request: Request) -> Response:
     with desk.read_together() as warehouse:
         profile = profile_of(request)
         day = day_of(request, profile)
-        stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
+        stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
@@ -85,7 +86,7 @@ def show_day(request: Request) -> Response:
         effect = day_effect(warehouse, stored, ratings)
         teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
-        again = rank_again_state(request, profile, day) if day == days[-1] else None
+        again = rank_again_state(request, profile, day) if days[-1:] == [day] else None
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     missing, layout = missing_model(desk), _layout(request)
     response = page(
@@ -124,9 +125,9 @@ def show_day(request: Request) -> Response:
 
 
 def list_days(request: Request) -> Response:
-    """Show every ranked day, by month."""
+    """Show every ranked day up to today, by month."""
     with desk_of(request).read_together() as warehouse:
-        days = ranking_days(warehouse, profile_of(request))[::-1]
+        days = listed_days(warehouse, profile_of(request))[::-1]
     months = [
         (first, list(days_of_month)) for first, days_of_month in groupby(days, key=lambda day: day.replace(day=1))
     ]
@@ -184,7 +185,7 @@ def show_changes(request: Request) -> Response:
 def _changes(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
-    earlier = [ranked_day for ranked_day in ranking_days(desk.warehouse, profile) if ranked_day < day][::-1]
+    earlier = [ranked_day for ranked_day in listed_days(desk.warehouse, profile) if ranked_day < day][::-1]
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
@@ -266,7 +267,7 @@ def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     """Return two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
-    listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
+    listed = [ranking_inputs(warehouse, day, profile), listed_days(warehouse, profile)[-1:]]
     return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"
 
 
@@ -289,7 +290,7 @@ def show_week(request: Request) -> Response:
     with desk_of(request).read_together() as warehouse:
         profile = profile_of(request)
         last = parse_day(until, "until") if until else day_of(request, profile)
-        all_days = ranking_days(warehouse, profile)
+        all_days = listed_days(warehouse, profile)
         days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, known = list[ListOfDay](), set[str]()
