@@ -64,6 +64,18 @@ def test_settings_opened_in_a_profile_keep_it_in_the_menu(desk: Desk, browser: B
         expect(tab).to_have_url(f"{page.url}/p/graphs/shelf")
 
 
+def test_without_scripts_what_was_saved_is_said_where_the_reader_is(desk: Desk, browser: Browser) -> None:
+    with served(desk) as page, visitor(browser, java_script_enabled=False) as tab:
+        tab.goto(f"{page.url}/settings")
+        tab.get_by_label("Provider").select_option("ollama")
+        with loopback_llm(lambda request: says({"ok": True})) as server:
+            tab.locator("#url").fill(server.config("ollama").base_url)
+            tab.get_by_role("button", name="Test and save").click()
+        message = tab.locator("#model .message")
+        expect(message).to_contain_text("The test call worked")
+        expect(message).to_be_in_viewport()
+
+
 def test_settings_of_a_profile_that_does_not_exist_are_not_found(client: TestClient) -> None:
     assert client.get("/p/nothing/settings").status_code == 404
     assert client.post("/p/nothing/settings", data=MORNING).status_code == 404

@@ -290,16 +290,29 @@ def test_the_whole_list_can_be_worked_with_the_tab_key(nothing_rated: Page, brow
     assert ratings(nothing_rated) == {}
 
 
+_BELOW_THE_BUTTONS = """row => {
+  const at = (each) => row.querySelector(each).getBoundingClientRect();
+  return at(".rate").bottom <= at(".message").top && at(".message").bottom <= row.getBoundingClientRect().bottom;
+}"""
+
+
 def test_without_scripts_a_click_does_the_same(nothing_rated: Page, browser: Browser) -> None:
     first = listed(nothing_rated)[0]
     with visitor(browser, java_script_enabled=False) as page:
         page.goto(nothing_rated.today)
-        page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Worth reading").click()
+        row = page.locator(f'[id="paper-{first}"]')
+        row.get_by_role("button", name="Worth reading").click()
         expect(page.get_by_role("status")).to_contain_text("worth reading")
-        expect(page.get_by_role("status")).to_be_in_viewport()
+        message = row.locator(".message")
+        expect(message).to_contain_text("worth reading")
+        expect(message).to_be_in_viewport()
+        assert row.evaluate(_BELOW_THE_BUTTONS)
+        keep_picture(page, "today-rated-without-scripts")
         assert ratings(nothing_rated) == {first: "worth"}
-        page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Remove").click()
-        expect(page.get_by_role("status")).to_contain_text("rating removed")
+        row.get_by_role("button", name="Remove").click()
+        expect(message).to_contain_text("rating removed")
+        page.goto(nothing_rated.today)
+        expect(message).to_have_count(0)
     assert ratings(nothing_rated) == {}
 
 

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import jinja2
 from markupsafe import Markup, escape
@@ -61,7 +62,7 @@ class Desk:
     settings: Settings
     environ: Mapping[str, str]
     token: str
-    notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
+    notes: "OrderedDict[str, tuple[str, str]]" = field(default_factory=OrderedDict)  # text, id of its place
     sessions: "Sessions | None" = None
     states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
     kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
@@ -152,10 +153,10 @@ class Desk:
         """Return the token for the forms of a request; None before signing in."""
         return self.sessions.form_token(request) if self.sessions else self.token
 
-    def keep_note(self, text: str) -> str:
-        """Keep a note to show once; return its key for the address."""
+    def keep_note(self, text: str, place: str) -> str:
+        """Keep a note to show once, at the element with the id `place`; return its key for the address."""
         key = secrets.token_urlsafe(9)
-        self.notes[key] = text
+        self.notes[key] = text, place
         while len(self.notes) > _MOST_NOTES:
             self.notes.popitem(last=False)
         return key
@@ -323,7 +324,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     """Render a view inside the frame; `values` go to its template."""
     desk = desk_of(request)
     named = request.path_params.get("profile")
-    note = desk.notes.pop(request.query_params.get("note", ""), None)
+    note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     shown = {
         "view": template.partition(".")[0],
@@ -334,6 +335,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "day": None,
         "token": desk.form_token(request),
         "note": note,
+        "notes": {place: note} if note and place else {},  # by the id of their place, for pages without scripts
         "refresh": None,
         "status": status,
         **values,
@@ -362,4 +364,6 @@ def redirect_with_note(request: Request, address: str, note: str) -> Response:
     """Redirect to the view at `address`, which shows `note` once."""
     path, hash_sign, anchor = address.partition("#")
     mark = "&" if "?" in path else "?"
-    return RedirectResponse(f"{path}{mark}note={desk_of(request).keep_note(note)}{hash_sign}{anchor}", status_code=303)
+    return RedirectResponse(
+        f"{path}{mark}note={desk_of(request).keep_note(note, unquote(anchor))}{hash_sign}{anchor}", status_code=303
+    )
