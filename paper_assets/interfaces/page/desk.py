@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from paper_assets.digests.entry import source_link
 from paper_assets.digests.html import environment
 from paper_assets.errors import InvalidProfile, NotComputed, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.values import parse_day
@@ -142,7 +143,7 @@ class Desk:
             "maths": with_mathml,
             "in_parts": with_parts,
         }
-        made.globals |= {"isolated": _isolated_macro}
+        made.globals |= {"isolated": _isolated_macro, "isolated_paper": _isolated_paper, "unshown_paper": unshown_paper}
         return made
 
     def profiles(self) -> list[str]:
@@ -198,6 +199,23 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
     """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
     shown = isolate(name, lambda: macro(*values))
     return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
+
+
+def _isolated_paper(paper_id: str, macro: Callable[..., str], *values: Any) -> str:
+    """Call a template's macro for one paper of a list; after a fault its place has the id and a link to the paper."""
+    try:
+        return macro(*values)
+    except Exception:
+        logger.exception("the paper %s could not be shown", paper_id)
+        return unshown_paper(paper_id)
+
+
+def unshown_paper(paper_id: str, rank: int | None = None) -> Markup:
+    """Return the line of a list for a paper that could not be shown."""
+    place, link = f"{rank}. " if rank else "", source_link(paper_id)
+    there = Markup(' <a href="{}">{}</a>').format(link.url, link.label) if link else ""
+    line = Markup('<li><p class="warning unshown">{}Paper {} could not be shown; the log has the reason.{}</p></li>')
+    return line.format(place, paper_id, there)
 
 
 def readable_title(text: str) -> str:
