@@ -85,6 +85,7 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
             self.close_connection = given.missing > 0 or given.reset
 
         do_POST = do_GET
+        do_CONNECT = do_GET  # as a proxy
 
         def log_message(self, *_: object) -> None:
             pass

@@ -191,12 +191,21 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnshownEntry:
+    """A listed paper that could not be shown, at its place; `fault` is among the digest's warnings too."""
+
+    rank: int
+    paper_id: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
     """One profile's page of a day.
 
     `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `maybe`: on a quiet day, the
-    papers below the threshold that follow the list. `also_rewritten`: rewrites of papers in neither. `updated`:
-    when the content last changed, UTC.
+    papers below the threshold that follow the list. `unshown`: papers of both that failed. `also_rewritten`: rewrites
+    of papers in neither. `updated`: when the content last changed, UTC.
     """
 
     profile: str
@@ -206,6 +215,7 @@ class Digest:
     window: str
     entries: tuple[Entry, ...]
     maybe: tuple[Entry, ...]
+    unshown: tuple[UnshownEntry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
     changes: tuple[ChangeSet, ...]
@@ -233,6 +243,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
     orders = order_notes(shown, header)
     faults: list[str] = []
+    unshown: list[UnshownEntry] = []
 
     def entry(row: Mapping[str, Any]) -> Entry:
         return entry_of(
@@ -246,7 +257,14 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         )
 
     def entries(rows: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
-        return _each(rows, entry, named=lambda row: one_line(row["paper_id"]), faults=faults)
+        made: list[Entry] = []
+        for row in rows:
+            paper_id = one_line(row["paper_id"])
+            found = _each([row], entry, named=lambda _, paper_id=paper_id: paper_id, faults=faults)  # type: ignore[misc]
+            if not found:
+                unshown.append(UnshownEntry(rank=places[row["paper_id"]], paper_id=paper_id, fault=faults[-1]))
+            made += found
+        return tuple(made)
 
     listed, below = entries(shown), entries(maybe)
     changes = _each(
@@ -278,6 +296,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         window=window(len(stored.candidates), reasons),
         entries=listed,
         maybe=below,
+        unshown=tuple(unshown),
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paper_assets.digests.plain_text import lead, paragraphs, sentence, web_address
+from paper_assets.errors import PaperAssetsError
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
@@ -160,6 +161,15 @@ def links_of(paper: Paper) -> tuple[Link, ...]:
         ("Code", paper.github_url),
     )
     return tuple(Link(label=label, url=url) for label, given in named if (url := web_address(given)))
+
+
+def source_link(paper_id: str) -> Link | None:
+    """Return the link to the paper's page at its source; None for an id that no source knows."""
+    try:
+        source, url = source_of(paper_id), web_address(page_of(paper_id))
+    except PaperAssetsError:
+        return None
+    return Link(label=source.title, url=url) if source and url else None
 
 
 _SHOWN = 0.0005  # the page does not show a smaller difference

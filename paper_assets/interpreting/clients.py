@@ -97,11 +97,14 @@ class Clients:
         return known_hosts((*self.settings.known_hosts, self.settings.arxiv_pdf_url, *chosen))
 
     def access(self, left: SecondsLeft, *, others_follow: bool = False) -> Access:
-        """Return access to a source. With a deadline it reserves some of the time for the next source."""
+        """Return access to a source. With a deadline it reserves some of the time for the next source.
+
+        A caller waits, so a source that cannot be connected to is tried once.
+        """
         share = left
         if others_follow and self.deadline is not None:
             share = lambda: min(_MOST_FOR_THE_FIRST, _PART_FOR_THE_FIRST * left())  # noqa: E731
-        return Access(settings=self.settings, environ=self.environ, left=share)
+        return Access(settings=self.settings, environ=self.environ, left=share, patient=False)
 
     @contextmanager
     def texts(self, url: str, left: SecondsLeft) -> Iterator[requests.Session]:
@@ -114,7 +117,6 @@ class Clients:
             interval=settings.request_interval if of_arxiv else min(settings.request_interval, 1.0),
             most_bytes=int(settings.pdf_megabytes * 1_000_000),
             hosts=self.hosts,
-            patient=self.deadline is None,  # an assistant waits, and without the text it has the record
         ) as session:
             yield session
 

@@ -6,12 +6,13 @@ it); a small file keeps the earliest time of the next request, so that a `Retry-
 all.
 
 A refusal or a failure is retried a few times at growing intervals until a deadline; the error raised then is one line
-without URL, header or key.
+without URL, header or key. A proxy's refusal (403, 407) is never retried: only its settings can change it.
 """
 
 import email.utils
 import math
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -159,8 +160,9 @@ def polite_session(
     """Create a session for one source; every request (redirects too) passes the gate. Use it through `ask`.
 
     timeout: seconds to connect, to wait for data, and for one whole answer. contact: added to the User-Agent. deadline:
-    seconds for one request with all its waits and tries. patient: try again where no connection can be made. transport:
-    what sends one request; default: requests' adapter. Raises InvalidInput if contact is not valid in a header.
+    seconds for one request with all its waits and tries. patient: try again where no connection can be made; a network
+    may come back. transport: what sends one request; default: requests' adapter. Raises InvalidInput if contact is not
+    valid in a header.
     """
     if contact is not None and not (contact.isascii() and contact.isprintable()):
         raise InvalidInput("PAPER_ASSETS_CONTACT must be one line of plain ASCII, such as an e-mail address")
@@ -199,7 +201,13 @@ def ask(session: requests.Session, method: str, url: str, **options: Any) -> req
 
 
 class _Unconnected(NetworkError):
-    """Report that not even a connection could be made: no network, an unknown name, no server at the port."""
+    """Report that not even a connection could be made: no network, an unknown name, no server or proxy at the port, a
+    certificate that is not accepted.
+    """
+
+
+class _RefusedByProxy(NetworkError):
+    """Report that the proxy does not allow the host (403) or asks for a login (407); retrying would not change that."""
 
 
 def _unreached(host: str) -> NetworkError:
@@ -207,8 +215,33 @@ def _unreached(host: str) -> NetworkError:
 
 
 def _is_unconnected(error: Exception) -> bool:
+    return isinstance(_cause(error), NewConnectionError)
+
+
+def _cause(error: Exception) -> object:
+    """Return why requests could not connect, also to a proxy."""
     cause = error.args[0] if error.args else None
-    return isinstance(getattr(cause, "reason", cause), NewConnectionError)
+    reason = getattr(cause, "reason", cause)
+    return getattr(reason, "original_error", reason)
+
+
+_REFUSED_TUNNEL = re.compile(r"Tunnel connection failed: (403|407)\b")  # http.client's words
+_ASKS_FOR_LOGIN = 407  # only proxies send it
+
+
+def _proxy_failure(error: Exception, host: str) -> NetworkError:
+    """Return the error for a proxy that cannot be reached or did not connect us to the host."""
+    if _is_unconnected(error):
+        return _Unconnected(f"the proxy on the way to {host} cannot be reached; check the proxy settings")
+    if refused := _REFUSED_TUNNEL.search(f"{_cause(error)}"):
+        return _refused_by_proxy(int(refused[1]), host)
+    return NetworkError(f"the proxy did not let us reach {host}; check the proxy settings")
+
+
+def _refused_by_proxy(status: int, host: str) -> _RefusedByProxy:
+    if status == _ASKS_FOR_LOGIN:
+        return _RefusedByProxy(f"the proxy asks for a login to reach {host} (HTTP {status}); check the proxy settings")
+    return _RefusedByProxy(f"the proxy does not allow {host} (HTTP {status}); check the proxy settings")
 
 
 class _PoliteAdapter:
@@ -235,6 +268,8 @@ class _PoliteAdapter:
             end_turn = self.gate.take(host, until=until)
             try:
                 response = self._answer(request, host, **options)
+                if response.status_code == _ASKS_FOR_LOGIN:
+                    raise _refused_by_proxy(_ASKS_FOR_LOGIN, host)
                 if not _refused(response) and response.status_code < 500:
                     pause = 0.0
                     return response
@@ -244,7 +279,7 @@ class _PoliteAdapter:
                     pause = longer if wait is None else wait
                     if wait is not None:
                         failure = RateLimited(retry_message(host, self.gate.clock() + wait))
-            except AnswerTooLarge:
+            except (AnswerTooLarge, _RefusedByProxy):
                 pause = 0.0
                 raise
             except _Unconnected as error:
@@ -281,9 +316,10 @@ class _PoliteAdapter:
                     if time.monotonic() - begun > self.timeout:
                         raise requests.Timeout
         except requests.exceptions.SSLError:
-            raise NetworkError(f"the certificate of {host} was not accepted; check the clock and the network") from None
-        except requests.exceptions.ProxyError:
-            raise NetworkError(f"the proxy did not let us reach {host}; check the proxy settings") from None
+            message = f"the certificate of {host} was not accepted; check the clock and the network"
+            raise _Unconnected(message) from None
+        except requests.exceptions.ProxyError as error:
+            raise _proxy_failure(error, host) from None
         except requests.Timeout:
             raise NetworkError(f"{host} gave no whole answer within {self.timeout:g} s; try again later") from None
         except (requests.RequestException, HTTPError, OSError) as error:

@@ -36,12 +36,13 @@ def seconds_from_now(seconds: float | None, clock: Callable[[], float]) -> Secon
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Hold what requests to a source need. `environ` holds the keys, so it is excluded from repr; a source may read
-    options from it.
+    options from it. `patient`: try again where no connection can be made; not where a person or an assistant waits.
     """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     left: SecondsLeft = lambda: math.inf
+    patient: bool = True
 
     @contextmanager
     def session(
@@ -51,13 +52,11 @@ class Access:
         interval: float,
         most_bytes: int | None = None,
         hosts: "KnownHosts | None" = None,
-        patient: bool = True,
     ) -> Iterator["requests.Session"]:
         """Open a polite session that shares its gate with all processes of the machine that name the same one.
 
         interval: seconds between two requests. most_bytes: of an answer; None: polite_http's default. hosts: reach
-        machines of these only. patient: try again where no connection can be made. Raises NetworkError if no time is
-        left.
+        machines of these only. Raises NetworkError if no time is left.
         """
         from paper_assets.sources.known_hosts import guarded_transport  # imports requests
         from paper_assets.sources.polite_http import MOST_BYTES, RequestGate, polite_session
@@ -71,7 +70,7 @@ class Access:
             contact=self.settings.contact,
             deadline=seconds,
             most_bytes=MOST_BYTES if most_bytes is None else most_bytes,
-            patient=patient,
+            patient=self.patient,
             transport=None if hosts is None else guarded_transport(hosts),
         ) as session:
             yield session

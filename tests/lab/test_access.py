@@ -13,7 +13,7 @@ from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
 GETS = [path for path, get, _ in ROUTES if get]
 # for the operator of the desk
-FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add"))]
+FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add", "/settings"))]
 POSTS = [path for path, _, post in ROUTES if post]
 TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 

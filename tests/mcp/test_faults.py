@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from tests.desk import COMMAND, Desk, paper
-from tests.loopback import Answer
+from tests.loopback import Answer, Request, serving
 from tests.loopback_arxiv import loopback_arxiv
+from tests.loopback_llm import closed_port
 from tests.mcp.raw_host import LEGACY, RawHost, error_in, raw_host
 
 GARBAGE = (
@@ -218,3 +221,35 @@ def test_an_older_client_is_served_in_its_own_version(host: RawHost) -> None:
         assert hints["readOnlyHint"] is (tool["name"] not in KEEP_OR_SPEND)
         assert hints["idempotentHint"] is (tool["name"] != "rank_and_filter_papers")
         assert hints.get("destructiveHint", False) is False
+
+
+@pytest.mark.parametrize(("status", "words"), [(403, "does not allow"), (407, "asks for a login")])
+def test_a_proxy_that_refuses_is_asked_once_for_each_source(tmp_path: Path, status: int, words: str) -> None:
+    asked: list[Request] = []
+
+    def refuse(request: Request) -> Answer:
+        asked.append(request)
+        return Answer(status=status)
+
+    desk = Desk(tmp_path)
+    with serving(refuse) as proxy:
+        behind = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), proxy) | dict.fromkeys(("NO_PROXY", "no_proxy"), "")
+        with raw_host(desk, **behind) as host:
+            host.handshake()
+            error = host.refused("fetch_paper", arxiv_id="2601.05001")
+        line = desk.refused("fetch-paper", "2601.05001", **behind)
+    assert (error["code"], [request.method for request in asked]) == ("NETWORK_ERROR", ["CONNECT"] * 4)
+    assert words in error["message"] and f"HTTP {status}" in error["message"]
+    assert error["message"] in line
+
+
+def test_a_refused_connection_is_reported_without_the_pauses_of_retries(tmp_path: Path) -> None:
+    desk, began = Desk(tmp_path), time.monotonic()
+    nowhere = f"http://127.0.0.1:{closed_port()}"
+    urls = {"PAPER_ASSETS_ARXIV_URL": nowhere, "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": nowhere}
+    with raw_host(desk, **urls) as host:
+        host.handshake()
+        error = host.refused("fetch_paper", arxiv_id="2601.05001")
+    line = desk.refused("fetch-paper", "2601.05001", **urls)
+    assert "127.0.0.1 cannot be reached" in error["message"] and "127.0.0.1 cannot be reached" in line
+    assert time.monotonic() - began < 40  # two processes; the pauses of one of them took 42 s

@@ -54,7 +54,7 @@ def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: 
         expect(page.get_by_role("button", name="Write an answer")).to_have_count(0)
         note = page.locator(".note", has_text="without a language model")
         expect(note).not_to_contain_text("API_KEY")
-        expect(note.get_by_role("link")).to_have_attribute("href", "/settings#model")
+        expect(note.get_by_role("link")).to_have_attribute("href", f"/p/{PROFILE}/settings#model")
         keep_picture(page, "ask-quoted")
         with page.expect_download() as download:
             page.get_by_role("link", name="Save as Markdown").click()

@@ -1,5 +1,6 @@
 """One broken paper, profile, question or rewrite is replaced by its name; everything else is shown."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from paper_assets.defs.instance import PastRun
+from paper_assets.digests import content
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk
@@ -39,13 +41,31 @@ def failing(chosen: Any, function: Any) -> Any:
     return call
 
 
-def test_a_paper_that_cannot_be_shown_leaves_the_others(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "name"), [(today, "brief_of"), (content, "entry_of")])
+def test_a_paper_that_cannot_be_shown_has_a_line_in_its_place(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: Any, name: str
+) -> None:
     whole = client.get(f"/p/{PROFILE}").text
-    monkeypatch.setattr(today, "brief_of", failing(lambda entry: entry.rank == 2, today.brief_of))
+    first, second, third, *_ = re.findall(r'<article id="paper-([^"]+)"', whole)
+    of_second = lambda each: second in (each["paper_id"] if isinstance(each, dict) else each.paper_id)  # noqa: E731
+    monkeypatch.setattr(module, name, failing(of_second, getattr(module, name)))
     answer = client.get(f"/p/{PROFILE}")
     assert answer.status_code == 200
     assert answer.text.count("<article") == whole.count("<article") - 1
-    assert "could not be shown (RuntimeError)" in answer.text
+    link = f'<a href="https://arxiv.org/abs/{second}">arXiv</a>'
+    line = f"Paper {second} could not be shown; the log has the reason. {link}"
+    places = [answer.text.index(text) for text in (f'"paper-{first}"', line, f'"paper-{third}"')]
+    assert places == sorted(places) and answer.text.count(f"{second} ") == 1
+    assert second in caplog.text and "planted" in caplog.text
+
+
+def test_a_row_that_cannot_be_made_leaves_the_paper(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = client.get(f"/p/{PROFILE}").text
+    first = re.findall(r'<article id="paper-([^"]+)"', whole)[0]
+    monkeypatch.setattr(today, "row_of", failing(lambda each: each.paper_id == first, today.row_of))
+    answer = client.get(f"/p/{PROFILE}")
+    assert answer.status_code == 200
+    assert answer.text.count("<article") == whole.count("<article")
 
 
 def test_a_question_that_cannot_be_shown_leaves_the_view(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

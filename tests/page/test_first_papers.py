@@ -232,7 +232,7 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
             note = json.dumps(json.loads(header) | {"llm_note": f"one paper was not judged: {missing.value}"})
             connection.execute("update ranking_sets set header = ? where profile = 'speech'", [note])
         today = client.get("/p/speech").text
-        assert 'ne paper was not judged: no language model is set up. <a href="/settings#model">Set one up</a>' in today
+        assert 'ne paper was not judged: no language model is set up. <a href="/p/speech/settings#model">Set' in today
 
 
 def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None:

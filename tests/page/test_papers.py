@@ -108,4 +108,4 @@ def test_a_neutral_remark_on_evidence_is_not_shown_as_a_warning(page_of_a_year: 
         expect(page.locator("#answer")).not_to_contain_text("`")
         expect(page.locator("#answer")).not_to_contain_text("API_KEY")
         setting = page.locator("#answer").get_by_role("link", name="Set up a language model")
-        expect(setting).to_have_attribute("href", "/settings#model")
+        expect(setting).to_have_attribute("href", f"/p/{PROFILE}/settings#model")

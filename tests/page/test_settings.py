@@ -49,10 +49,36 @@ def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient)
     assert "07:15 (Asia/Seoul) on Monday and Friday" in desk.run("morning")
 
 
-def test_inside_a_profile_the_menu_leads_to_the_settings(desk: Desk, client: TestClient) -> None:
+def test_settings_opened_in_a_profile_keep_it_in_the_menu(desk: Desk, browser: Browser) -> None:
     desk.profile("graphs", GRAPHS)
-    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/health").text
-    assert '<a href="/settings">Settings</a>' in client.get("/p/graphs/profile").text
+    with served(desk) as page, visitor(browser) as tab:
+        for view in ("health", "profile"):
+            tab.goto(f"{page.url}/p/graphs/{view}")
+            tab.get_by_role("link", name="Settings", exact=True).click()
+            for expected in ("settings", "settings after saving"):
+                expect(tab.locator(".which summary"), expected).to_have_text("graphs")
+                expect(tab.locator(".views [aria-current]"), expected).to_have_text("Settings")
+                tab.get_by_role("button", name="Save the hours").click()
+                expect(tab.locator("#said")).to_contain_text("Saved.")
+        tab.get_by_role("link", name="Shelf").click()
+        expect(tab).to_have_url(f"{page.url}/p/graphs/shelf")
+
+
+def test_without_scripts_what_was_saved_is_said_where_the_reader_is(desk: Desk, browser: Browser) -> None:
+    with served(desk) as page, visitor(browser, java_script_enabled=False) as tab:
+        tab.goto(f"{page.url}/settings")
+        tab.get_by_label("Provider").select_option("ollama")
+        with loopback_llm(lambda request: says({"ok": True})) as server:
+            tab.locator("#url").fill(server.config("ollama").base_url)
+            tab.get_by_role("button", name="Test and save").click()
+        message = tab.locator("#model .message")
+        expect(message).to_contain_text("The test call worked")
+        expect(message).to_be_in_viewport()
+
+
+def test_settings_of_a_profile_that_does_not_exist_are_not_found(client: TestClient) -> None:
+    assert client.get("/p/nothing/settings").status_code == 404
+    assert client.post("/p/nothing/settings", data=MORNING).status_code == 404
 
 
 def test_wrong_hours_in_the_file_are_named_and_replaced(desk: Desk, client: TestClient) -> None:

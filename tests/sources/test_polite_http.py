@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.polite_http import RequestGate, ask, polite_session
-from tests.loopback import Answer
+from tests.loopback import Answer, Request, serving
 from tests.loopback_arxiv import loopback_arxiv
 from tests.loopback_llm import closed_port
 from tests.sources.conftest import FakeTime
@@ -307,3 +307,41 @@ def test_an_impatient_session_tries_once_if_no_connection_can_be_made(polite, pa
     with pytest.raises(NetworkError, match="cannot be reached"):
         ask(session, "GET", f"http://127.0.0.1:{closed_port()}/pdf")
     assert len(sent) == tries
+
+
+@pytest.mark.parametrize(
+    ("status", "tries", "message"),
+    [
+        (403, 1, r"the proxy does not allow arxiv\.invalid \(HTTP 403\)"),
+        (407, 1, r"the proxy asks for a login to reach arxiv\.invalid \(HTTP 407\)"),
+        (503, 4, r"the proxy did not let us reach arxiv\.invalid"),
+    ],
+)
+def test_a_proxys_refusal_is_final_and_its_failure_is_not(polite, status, tries, message):
+    asked: list[Request] = []
+
+    def refuse(request: Request) -> Answer:
+        asked.append(request)
+        return Answer(status=status)
+
+    with serving(refuse) as proxy, pytest.raises(NetworkError, match=message) as raised:
+        ask(polite(), "GET", "https://arxiv.invalid/api", proxies={"https": proxy.replace("//", "//ada:hidden@")})
+    assert [request.method for request in asked] == ["CONNECT"] * tries
+    assert "hidden" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_proxy_without_tls_that_asks_for_a_login_is_named(polite):
+    with (
+        serving(lambda _: Answer(status=407, body=b"<html>Log in</html>")) as proxy,
+        pytest.raises(NetworkError, match="the proxy asks for a login"),
+    ):
+        ask(polite(), "GET", "http://arxiv.invalid/api", proxies={"http": proxy})
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
+def test_a_proxy_that_cannot_be_reached_is_a_connection_that_cannot_be_made(polite, fake_time, scheme, patient, tries):
+    proxy = f"http://127.0.0.1:{closed_port()}"
+    with pytest.raises(NetworkError, match=r"the proxy on the way to arxiv\.invalid cannot be reached"):
+        ask(polite(patient=patient), "GET", f"{scheme}://arxiv.invalid/api", proxies={scheme: proxy})
+    assert len(fake_time.sleeps) == tries - 1

@@ -60,6 +60,7 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/add/own-papers", None, welcome.find_for_profile),
     ("/p/{profile}/first", background_commands.show_first, background_commands.fetch_first),
     ("/settings", settings.show_settings, settings.save_settings),
+    ("/p/{profile}/settings", settings.show_settings, settings.save_settings),  # the same, in the profile's frame
     ("/work", None, background_commands.do_work),
     ("/work/leave-example", None, background_commands.leave_example),
     ("/work/stop", None, background_commands.stop_work),

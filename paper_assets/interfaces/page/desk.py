@@ -15,12 +15,14 @@ from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import jinja2
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from paper_assets.digests.entry import source_link
 from paper_assets.digests.html import environment
 from paper_assets.errors import InvalidProfile, NotComputed, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.values import parse_day
@@ -30,7 +32,7 @@ from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person
-from paper_assets.stores.rankings import latest_ranking_day
+from paper_assets.stores.rankings import latest_ranking_day, ranking_days
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
@@ -61,7 +63,7 @@ class Desk:
     settings: Settings
     environ: Mapping[str, str]
     token: str
-    notes: "OrderedDict[str, str]" = field(default_factory=OrderedDict)
+    notes: "OrderedDict[str, tuple[str, str]]" = field(default_factory=OrderedDict)  # text, id of its place
     sessions: "Sessions | None" = None
     states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
     kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
@@ -141,7 +143,7 @@ class Desk:
             "maths": with_mathml,
             "in_parts": with_parts,
         }
-        made.globals |= {"isolated": _isolated_macro}
+        made.globals |= {"isolated": _isolated_macro, "isolated_paper": _isolated_paper, "unshown_paper": unshown_paper}
         return made
 
     def profiles(self) -> list[str]:
@@ -152,10 +154,10 @@ class Desk:
         """Return the token for the forms of a request; None before signing in."""
         return self.sessions.form_token(request) if self.sessions else self.token
 
-    def keep_note(self, text: str) -> str:
-        """Keep a note to show once; return its key for the address."""
+    def keep_note(self, text: str, place: str) -> str:
+        """Keep a note to show once, at the element with the id `place`; return its key for the address."""
         key = secrets.token_urlsafe(9)
-        self.notes[key] = text
+        self.notes[key] = text, place
         while len(self.notes) > _MOST_NOTES:
             self.notes.popitem(last=False)
         return key
@@ -197,6 +199,23 @@ def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str
     """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
     shown = isolate(name, lambda: macro(*values))
     return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
+
+
+def _isolated_paper(paper_id: str, macro: Callable[..., str], *values: Any) -> str:
+    """Call a template's macro for one paper of a list; after a fault its place has the id and a link to the paper."""
+    try:
+        return macro(*values)
+    except Exception:
+        logger.exception("the paper %s could not be shown", paper_id)
+        return unshown_paper(paper_id)
+
+
+def unshown_paper(paper_id: str, rank: int | None = None) -> Markup:
+    """Return the line of a list for a paper that could not be shown."""
+    place, link = f"{rank}. " if rank else "", source_link(paper_id)
+    there = Markup(' <a href="{}">{}</a>').format(link.url, link.label) if link else ""
+    line = Markup('<li><p class="warning unshown">{}Paper {} could not be shown; the log has the reason.{}</p></li>')
+    return line.format(place, paper_id, there)
 
 
 def readable_title(text: str) -> str:
@@ -299,6 +318,15 @@ def newest_day(warehouse: Warehouse, profile: str) -> date | None:
     return latest_ranking_day(warehouse, profile, until=now().date())
 
 
+def listed_days(warehouse: Warehouse, profile: str) -> list[date]:
+    """Return the profile's ranked days up to today, ascending; later ones are shown only where their day is asked for.
+
+    Older versions ranked days after today.
+    """
+    today = now().date()
+    return [day for day in ranking_days(warehouse, profile) if day <= today]
+
+
 def day_of(request: Request, profile: str) -> date:
     """Return the day in the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
     given = request.path_params.get("day")
@@ -314,7 +342,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     """Render a view inside the frame; `values` go to its template."""
     desk = desk_of(request)
     named = request.path_params.get("profile")
-    note = desk.notes.pop(request.query_params.get("note", ""), None)
+    note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     shown = {
         "view": template.partition(".")[0],
@@ -325,6 +353,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "day": None,
         "token": desk.form_token(request),
         "note": note,
+        "notes": {place: note} if note and place else {},  # by the id of their place, for pages without scripts
         "refresh": None,
         "status": status,
         **values,
@@ -353,4 +382,6 @@ def redirect_with_note(request: Request, address: str, note: str) -> Response:
     """Redirect to the view at `address`, which shows `note` once."""
     path, hash_sign, anchor = address.partition("#")
     mark = "&" if "?" in path else "?"
-    return RedirectResponse(f"{path}{mark}note={desk_of(request).keep_note(note)}{hash_sign}{anchor}", status_code=303)
+    return RedirectResponse(
+        f"{path}{mark}note={desk_of(request).keep_note(note, unquote(anchor))}{hash_sign}{anchor}", status_code=303
+    )

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, PaperAssetsError, StoreBusy
-from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, redirect_with_note
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
 from paper_assets.settings import WEEKDAYS, Settings, load_settings
 from paper_assets.setup import language_model as models
@@ -86,14 +86,14 @@ class NoModel:
 
 
 def show_settings(request: Request) -> Response:
-    """Show the settings as they are."""
-    _operator_only(request)
+    """Show the settings as they are; at a profile's address, in the frame of the profile."""
+    _check(request)
     return _page(request, _Form())
 
 
 def save_settings(request: Request) -> Response:
     """Keep the hours of the fetch, or the language model after its test call; a fault is shown beside its field."""
-    _operator_only(request)
+    _check(request)
     action = str(request.state.form.get("action", ""))
     actions = {"morning": _save_morning, "model": _save_model, "limit": _save_limit, "forget": _forget_model}
     if action not in actions:
@@ -175,7 +175,7 @@ def _save_morning(request: Request) -> Response:
     )
     due = next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone))
     note = f"Saved. The newest papers are fetched at {hours_in_words(settings)}; next: {due:%A %H:%M}."
-    return redirect_with_note(request, "/settings", note)
+    return redirect_with_note(request, request.url.path, note)
 
 
 def _save_model(request: Request) -> Response:
@@ -204,7 +204,7 @@ def _save_model(request: Request) -> Response:
         f"Saved: {config.named}, model {config.model}. The test call worked; it used "
         f"{used.input_tokens + used.output_tokens} tokens{priced}."
     )
-    return redirect_with_note(request, "/settings#model", note)
+    return redirect_with_note(request, _model_of(request), note)
 
 
 def _save_limit(request: Request) -> Response:
@@ -216,12 +216,16 @@ def _save_limit(request: Request) -> Response:
         return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
     keep_variables(desk.settings.home, variables)
     note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
-    return redirect_with_note(request, "/settings#model", note)
+    return redirect_with_note(request, _model_of(request), note)
 
 
 def _forget_model(request: Request) -> Response:
     forget_variables(desk_of(request).settings.home)
-    return redirect_with_note(request, "/settings#model", "The language model and its key are removed.")
+    return redirect_with_note(request, _model_of(request), "The language model and its key are removed.")
+
+
+def _model_of(request: Request) -> str:
+    return f"{request.url.path}#model"
 
 
 def _limit(values: Mapping[str, str]) -> str:
@@ -291,6 +295,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     return page(
         request,
         "settings.html.jinja",
+        address=request.url.path,
         status=status,
         values=values,
         faults=form.faults,
@@ -316,6 +321,9 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     )
 
 
-def _operator_only(request: Request) -> None:
+def _check(request: Request) -> None:
+    """Let only the operator pass, and only to the address of a profile that exists."""
     if person_of(request):  # in a lab they concern all people
         raise HTTPException(404)
+    if "profile" in request.path_params:
+        profile_of(request)

@@ -3,6 +3,7 @@
 The week shows the lists of the last seven ranked days in one view, with "All seen".
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.content import change_set
+from paper_assets.digests.content import UnshownEntry, change_set
 from paper_assets.digests.entry import Entry
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
@@ -25,6 +26,8 @@ from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
+    isolate,
+    listed_days,
     now,
     page,
     profile_of,
@@ -38,16 +41,18 @@ from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
 from paper_assets.learning.ratings import rate as keep_rating
-from paper_assets.paper import papers_from_table
+from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digests import gather
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.unmatched import UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
+from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.numbers import count_of
+
+logger = logging.getLogger(__name__)
 
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
@@ -74,18 +79,23 @@ def show_day(request: Request) -> Response:
     with desk.read_together() as warehouse:
         profile = profile_of(request)
         day = day_of(request, profile)
-        stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
+        stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
-        listed = [entry.paper_id for entry in digest.entries]
-        below = [entry.paper_id for entry in digest.maybe]
+        unlisted = {row["paper_id"] for row in stored.maybe}
+        shown = _in_order(digest.entries, [each for each in digest.unshown if each.paper_id not in unlisted])
+        maybe = _in_order(digest.maybe, [each for each in digest.unshown if each.paper_id in unlisted])
+        listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
         questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
         effect = day_effect(warehouse, stored, ratings)
         teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
-        again = rank_again_state(request, profile, day) if day == days[-1] else None
+        again = rank_again_state(request, profile, day) if days[-1:] == [day] else None
+    for each in digest.unshown:
+        logger.warning("the paper %s could not be shown: %s", each.paper_id, each.fault)
+    elsewhere = {each.fault for each in digest.unshown}  # in the list, at the place of the paper
     unmet = [line for line in digest.warnings if line.startswith(UNMET)]
     missing, layout = missing_model(desk), _layout(request)
     response = page(
@@ -95,15 +105,17 @@ def show_day(request: Request) -> Response:
         before=max((ranked_day for ranked_day in days if ranked_day < day), default=None),
         after=min((ranked_day for ranked_day in days if ranked_day > day), default=None),
         digest=digest,
+        listed=shown,
+        maybe=maybe,
         brief=brief_of,
         with_places=with_places,
         layout=layout,
-        warnings=[line for line in digest.warnings if line not in unmet],
+        warnings=[line for line in digest.warnings if line not in unmet and line not in elsewhere],
         unmet=unmet,
         ratings=ratings,
         choices=CHOICES,
         questions=questions,
-        rows={paper.paper_id: row_of(paper) for paper in papers},
+        rows=_rows(papers),
         on_topic=_on_topic(stored),
         needed=stored.header.get("line"),
         base=f"/p/{profile}",
@@ -123,10 +135,24 @@ def show_day(request: Request) -> Response:
     return response
 
 
+def _in_order(entries: Sequence[Entry], unshown: Sequence[UnshownEntry]) -> list[Entry | UnshownEntry]:
+    return sorted([*entries, *unshown], key=lambda each: each.rank)
+
+
+def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
+    """Return by id the rows that can be made; Today shows a paper without one from its entry."""
+    rows = {}
+    for paper in papers:
+        made = isolate(f"The row of {paper.paper_id}", lambda paper=paper: row_of(paper))  # type: ignore[misc]
+        if isinstance(made, PaperRow):
+            rows[paper.paper_id] = made
+    return rows
+
+
 def list_days(request: Request) -> Response:
-    """Show every ranked day, by month."""
+    """Show every ranked day up to today, by month."""
     with desk_of(request).read_together() as warehouse:
-        days = ranking_days(warehouse, profile_of(request))[::-1]
+        days = listed_days(warehouse, profile_of(request))[::-1]
     months = [
         (first, list(days_of_month)) for first, days_of_month in groupby(days, key=lambda day: day.replace(day=1))
     ]
@@ -184,7 +210,7 @@ def show_changes(request: Request) -> Response:
 def _changes(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
-    earlier = [ranked_day for ranked_day in ranking_days(desk.warehouse, profile) if ranked_day < day][::-1]
+    earlier = [ranked_day for ranked_day in listed_days(desk.warehouse, profile) if ranked_day < day][::-1]
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
@@ -266,7 +292,7 @@ def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     """Return two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
-    listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
+    listed = [ranking_inputs(warehouse, day, profile), listed_days(warehouse, profile)[-1:]]
     return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"
 
 
@@ -289,7 +315,7 @@ def show_week(request: Request) -> Response:
     with desk_of(request).read_together() as warehouse:
         profile = profile_of(request)
         last = parse_day(until, "until") if until else day_of(request, profile)
-        all_days = ranking_days(warehouse, profile)
+        all_days = listed_days(warehouse, profile)
         days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, known = list[ListOfDay](), set[str]()
