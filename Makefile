@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check) -c constraints.txt
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
+# Compiled modules are kept, also where the environment forbids it: otherwise each process compiles all of them again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test quick dev desk docs check format lock storm bench scale-test llm-test clean
 

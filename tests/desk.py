@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.stores.warehouse import Warehouse
+from tests.forked_commands import Ended, can_fork, run_forked
 
 PATIENCE = 800  # seconds for a command that takes a few on an idle machine
 COMMAND = [sys.executable, "-c", "from paper_assets.interfaces.cli.app import program; program()"]
@@ -65,20 +66,26 @@ class Desk:
 
     def run(self, *arguments: str, **more: str) -> str:
         """Run a command that must succeed; return its standard output."""
-        process = self.start(*arguments, **more)
-        out, err = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, err
-        return out
+        ended = self._ended(arguments, more)
+        assert ended.returncode == 0, ended.err
+        return ended.out
 
     def refused(self, *arguments: str, **more: str) -> str:
         """Run a command that must fail in one line; return that line."""
+        ended = self._ended(arguments, more)
+        assert ended.returncode != 0, ended.out
+        assert "Traceback" not in ended.err
+        lines = [line for line in ended.err.splitlines() if line.strip()]
+        assert len(lines) == 1, ended.err
+        return lines[0]
+
+    def _ended(self, arguments: Sequence[str], more: Mapping[str, str]) -> Ended:
+        environ = {**os.environ, **self.environment, **more}
+        if can_fork(environ):
+            return run_forked(arguments, folder=self.folder, environ=environ, within=PATIENCE)
         process = self.start(*arguments, **more)
         out, err = process.communicate(timeout=PATIENCE)
-        assert process.returncode != 0, out
-        assert "Traceback" not in err
-        lines = [line for line in err.splitlines() if line.strip()]
-        assert len(lines) == 1, err
-        return lines[0]
+        return Ended(process.returncode, out, err)
 
     @contextmanager
     def daemon(

@@ -33,7 +33,7 @@ def test_a_desk_that_loses_papers_does_not_pass(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(
         year.papers, "keep_day", lambda *args, **more: believing(*args, **{**more, "accept_fewer": True})
     )
-    counts = year.run(seed=20260313, size=14, folder=tmp_path)
+    counts = year.run(seed=20260313, size=8, folder=tmp_path)
     assert counts.lost and "lacks ['25" in counts.findings[0]
 
 

@@ -287,12 +287,9 @@ class Keys:
         keep_picture(self.view, f"{self.folder}-{self.actions}")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_from_an_empty_home_to_today_by_keyboard(
-    desk: Desk, arxiv: LoopbackArxiv, browser: Browser, width: int
-) -> None:
-    with served(desk, **reaching(arxiv)) as page, visitor(browser, width=width) as view:
-        keys = Keys(view, f"first-{width}")
+def test_from_an_empty_home_to_today_by_keyboard(desk: Desk, arxiv: LoopbackArxiv, browser: Browser) -> None:
+    with served(desk, **reaching(arxiv)) as page, visitor(browser) as view:
+        keys = Keys(view, "first")
         began = time.monotonic()
         view.goto(page.url)
         keys.type("#interests", TEXTS[0])
@@ -315,10 +312,7 @@ def test_from_an_empty_home_to_today_by_keyboard(
     assert attention < 120
     assert sum(paper_counts(desk.warehouse).values()) == len(arxiv.papers)
     assert len(arxiv.requests) == 7
-    print(
-        f"{width} px: {keys.actions} actions, {keys.tabs} times Tab, "
-        f"{attention:.1f} s at the keys, {waited:.1f} s waited"
-    )
+    print(f"{keys.actions} actions, {keys.tabs} times Tab, {attention:.1f} s at the keys, {waited:.1f} s waited")
 
 
 MOMENTS: dict[str, Callable[[Desk, LoopbackArxiv], bool]] = {

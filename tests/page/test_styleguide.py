@@ -56,7 +56,7 @@ COLOURS = (
 )  # fmt: skip
 # Of the frame, of printed pages, and of a button that only Enter presses.
 NO_COMPONENT = {"broken", "default", "signed", "view-map", "view-paper"}
-SIZES = {"phone": (390, "light"), "laptop": (1280, "light"), "dark": (1280, "dark")}
+SIZES = {"phone": (390, "light"), "laptop": (1280, "dark")}
 
 
 def rows() -> Iterator[PaperRow]:

@@ -1,5 +1,6 @@
 """Everything that turns a paper into something shown takes every paper: recorded, odd, huge or generated."""
 
+import os
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, time
@@ -18,6 +19,7 @@ from tests.real.views import Asked, ask_everything, fill
 
 _SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
 _GENERATED = 300
+_EACH = 1 if os.environ.get("SWEEP") == "full" else 5  # every fifth recorded paper; SWEEP=full tries all
 _MONDAY = datetime.combine(MONDAY, time(9), UTC)
 # A title may be no query, and there is no earlier list to compare with.
 _MAY_REFUSE = (
@@ -54,7 +56,7 @@ def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path) -> 
 def test_recorded_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path, shared_data: Path) -> None:
     file = shared_data / "arxiv_odd_records" / "records.jsonl.gz"
     papers = [replace(each, published=_MONDAY) for each in islice(read_papers(file, on_fault=print), 0, None, 25)]
-    answered(ask_everything(fill(tmp_path, papers), papers[::4]))
+    answered(ask_everything(fill(tmp_path, papers), papers[::8]))
 
 
 def test_odd_papers_are_shown_by_every_renderer() -> None:
@@ -79,17 +81,18 @@ def test_any_text_is_shown_by_every_renderer(text: str) -> None:
 @pytest.mark.shared_data
 def test_recorded_papers_are_shown_by_every_renderer(shared_data: Path) -> None:
     files = [shared_data / "arxiv_papers" / "papers.jsonl.gz", shared_data / "arxiv_odd_records" / "records.jsonl.gz"]
-    done = sweep(chain.from_iterable(read_papers(file, on_fault=print) for file in files), together=50)
-    assert done.papers == 8_267 + 1_191
+    papers, odd = (list(read_papers(file, on_fault=print)) for file in files)
+    assert (len(papers), len(odd)) == (8_267, 1_191)
+    done = sweep(chain(papers[::_EACH], odd), together=50)
     hold(done)
 
 
 @pytest.mark.shared_data
 def test_no_recorded_formula_is_left_between_dollars(shared_data: Path) -> None:
-    papers = iter(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz", on_fault=print))
+    papers = islice(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz", on_fault=print), 1, None, _EACH)
     left, seen = [], 0
     while batch := tuple(islice(papers, 50)):
         seen += len(batch)
         left += raw_mathematics(batch)
-    assert seen == 8_267
+    assert seen >= 8_000 // _EACH
     assert left == []

@@ -10,6 +10,7 @@ from paper_assets.models.llm_config import llm_config
 from paper_assets.setup.language_model import monthly_limit
 from paper_assets.stores.kept_settings import LANGUAGE_MODEL, keep_variables, kept_environment, kept_variables
 from tests.desk import Desk
+from tests.loopback_arxiv import loopback_arxiv
 from tests.loopback_llm import KEY, fault, loopback_llm, says
 
 FILE = LANGUAGE_MODEL.name
@@ -60,10 +61,11 @@ def test_a_key_that_does_not_work_is_not_kept(tmp_path: Path) -> None:
 
 def test_every_command_uses_the_kept_model_and_its_use_is_shown(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with loopback_llm(lambda request: says({"ok": True})) as server:
+    # A real arXiv that cannot be reached is asked again and again.
+    with loopback_llm(lambda request: says({"ok": True})) as server, loopback_arxiv([]) as arxiv:
         url = server.config("openai").base_url
         desk.run("llm", "set", "--provider", "openai", "--url", url, "--key-from", "MINE", MINE=KEY)
-        said = desk.start("doctor").communicate(timeout=600)[0]
+        said = desk.start("doctor", PAPER_ASSETS_ARXIV_URL=arxiv.url).communicate(timeout=600)[0]
     assert "answers; the test used" in said
     assert "220 tokens in" in desk.run("llm", "show")
 
