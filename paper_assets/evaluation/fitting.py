@@ -29,7 +29,7 @@ from paper_assets.ranking.calibration import (
 from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.ranking.relevance import View, interest_queries
-from paper_assets.ranking.term_matching import PaperWords, paper_words, term_scores, tfidf_cosines_and_usual
+from paper_assets.ranking.term_matching import PaperWords, likeness_by_words, paper_words, term_scores
 from paper_assets.settings import ScoringConfig
 
 _RIDGE = 1e-3  # penalty on squared coefficients: the coefficient of a part without information stays small
@@ -131,7 +131,7 @@ def _liked_parts(
     library: View, relevant: NDArray[np.bool_], near: Floats, *, words: PaperWords, vectors: NDArray[np.float32]
 ) -> LikedParts:
     standard = standard_calibration()
-    tfidf, usual_tfidf = tfidf_cosines_and_usual(words.whole, library.texts, background=standard.background)
+    tfidf, usual_tfidf = likeness_by_words(words, library.texts, background=standard.background)
     titles = np.nan_to_num(term_scores(words, library.names, background=standard.background).T)
     usual = (standard.usual_cosines(vectors), usual_tfidf)
     judged, _ = library_judged(near, np.ascontiguousarray(tfidf.T), titles, usual=usual, calibration=standard)

@@ -40,7 +40,7 @@ from paper_assets.ranking.calibration import (
 )
 from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.keywords import distinct, keywords_in
-from paper_assets.ranking.term_matching import PaperWords, term_scores, tfidf_cosines_and_usual
+from paper_assets.ranking.term_matching import PaperWords, likeness_by_words, term_scores
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.text.introductions import without_introduction
@@ -356,7 +356,7 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
     usual_tfidf = None
     if compared.words is not None:
         background = calibration.background
-        by_words, usual_tfidf = tfidf_cosines_and_usual(compared.words.whole, view.texts, background=background)
+        by_words, usual_tfidf = likeness_by_words(compared.words, view.texts, background=background)
         tfidf = np.ascontiguousarray(by_words.T)
         titles = np.nan_to_num(term_scores(compared.words, view.names[:_MOST_TITLES], background=background).T)
     usual = (usual_cosines, usual_tfidf)

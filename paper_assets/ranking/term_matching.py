@@ -8,16 +8,19 @@ The terms of an interest are its words and its pairs of adjacent words, without 
 - An acronym counts as the phrase that it stands for (`SAE` as "sparse autoencoder").
 - Words in the title count more than words in the abstract.
 
-Liked papers are compared by stems. The weight of a word (its idf) is computed from the candidates together with a
-background of many papers, so that it is similar in a ranking of twenty papers and in one of a week. The scores of a
-paper do not depend on the order of the papers, to the last bit.
+Liked papers are compared by stems and by pairs of adjacent stems. The weight of a word (its idf) is computed from the
+candidates together with a background of many papers, so that it is similar in a ranking of twenty papers and in one of
+a week. The scores of a paper do not depend on the order of the papers, to the last bit.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +52,9 @@ _MOST = 2.0  # highest score; papers that are almost certainly on topic reach 1
 _LEAST = 4.0  # least length of the vector of an interest, so that a single common word still matches well
 _DERIVED = 0.5  # weight of a derived form of a word; 0.75 does as well
 _USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf; chosen so that the mean cosine is right
+_PAIR_WEIGHT = 0.7  # of a pair of stems beside a stem, in a TF-IDF vector
+_FEWEST_WITH_PAIR = 2  # of papers and liked papers; a rarer pair cannot match
+_MOST_PAIRED = 50_000  # texts whose pairs are kept, 1 kB each
 _PAIR_SHARE = 0.25  # share of the papers with the rarer of two words in which the other is beside it
 
 
@@ -350,18 +356,21 @@ def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, lis
     return tfidf, stems
 
 
-def tfidf_cosines(words: CountedWords, texts: Sequence[str], *, background: Background) -> Floats:
-    """Return (n, t) the cosines of the TF-IDF vectors of n papers and t texts over stems; 0 without words.
-
-    tf = 1 + ln(times).
-    """
-    return tfidf_cosines_and_usual(words, texts, background=background)[0]
+def likeness_by_words(words: PaperWords, texts: Sequence[str], *, background: Background) -> tuple[Floats, Floats]:
+    """Return `tfidf_cosines_and_usual` of papers and liked papers (title and abstract), with pairs of stems."""
+    whole = words.whole
+    return tfidf_cosines_and_usual(whole, texts, background=background, normal=whole.normal(np.arange(len(whole))))
 
 
 def tfidf_cosines_and_usual(
-    words: CountedWords, texts: Sequence[str], *, background: Background
+    words: CountedWords, texts: Sequence[str], *, background: Background, normal: Sequence[str] | None = None
 ) -> tuple[Floats, Floats]:
-    """Return `tfidf_cosines` (n, t), and (n,) an estimate of each paper's mean TF-IDF cosine to the background."""
+    """Return (n, t) the cosines of the TF-IDF vectors of n papers and t texts over stems, 0 without words, and (n,) an
+    estimate of each paper's mean cosine to the background.
+
+    tf = 1 + ln(times). If `normal` gives the papers' texts in normal form, the vectors also hold pairs of adjacent
+    stems that at least `_FEWEST_WITH_PAIR` of papers and texts have.
+    """
     count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts))), np.zeros(count)
@@ -370,9 +379,11 @@ def tfidf_cosines_and_usual(
     idf = background.idf(stems, np.bincount(tfidf.indices, minlength=len(stems)).astype(np.float64), count)
     tfidf.data = (1 + np.log(tfidf.data)) * idf[tfidf.indices]
     rows = np.repeat(np.arange(count), np.diff(tfidf.indptr))
-    lengths = np.sqrt(np.bincount(rows, weights=tfidf.data**2, minlength=count))
+    squares = np.bincount(rows, weights=tfidf.data**2, minlength=count)
+    pairs, text_pairs = _pair_vectors(normal, texts, count=count, background=background)
+    lengths = np.sqrt(squares + pairs.power(2).sum(axis=1))
 
-    text_vectors = np.zeros((len(stems), len(texts)))
+    text_vectors, text_lengths = np.zeros((len(stems), len(texts))), np.ones(len(texts))
     for at, text in enumerate(texts):
         times = Counter(stems_in(text))
         text_stems = sorted(times)
@@ -381,11 +392,50 @@ def tfidf_cosines_and_usual(
         weights = (1 + np.log(np.array([times[one] for one in text_stems], dtype=np.float64))) * np.where(
             columns >= 0, idf[columns] if len(idf) else absent, absent
         )
-        text_vectors[columns[columns >= 0], at] = weights[columns >= 0] / np.sqrt((weights**2).sum())
+        length = np.sqrt((weights**2).sum() + text_pairs[[at]].power(2).sum())
+        text_vectors[columns[columns >= 0], at] = weights[columns >= 0] / length
+        text_lengths[at] = length or 1.0
     products = tfidf @ np.column_stack([text_vectors, _usual_paper(stems, background)])
+    products[:, :-1] += (pairs @ text_pairs.T).toarray() / text_lengths
     np.divide(products, lengths[:, None], out=products, where=lengths[:, None] > 0)
     products = np.clip(products, 0.0, 1.0)
     return products[:, :-1], products[:, -1]
+
+
+def _pair_vectors(
+    papers: Sequence[str] | None, texts: Sequence[str], *, count: int, background: Background
+) -> tuple[Any, Any]:
+    """Return TF-IDF weights of pairs of adjacent stems in `count` papers (normal forms) and in t texts (sparse arrays).
+
+    Columns are sorted by the pairs' checksums, so that sums over them do not depend on the order of the papers. Without
+    papers (None) the arrays have no column.
+    """
+    from scipy.sparse import csr_array
+
+    if papers is None:
+        return csr_array((count, 0)), csr_array((len(texts), 0))
+
+    held = [_pairs_in(text) for text in papers] + [_pairs_in(normal_form(text)) for text in texts]
+    starts = np.concatenate([[0], np.cumsum([len(found) for found, _ in held])])
+    found, columns = np.unique(
+        np.concatenate([each for each, _ in held] or [np.zeros(0, np.uint32)]), return_inverse=True
+    )
+    times = np.concatenate([each for _, each in held] or [np.zeros(0)])
+    in_papers = np.bincount(columns[: starts[count]], minlength=len(found))
+    idf = _PAIR_WEIGHT * np.log1p((count + background.weight - in_papers + 0.5) / (in_papers + 0.5))
+    matches = np.bincount(columns, minlength=len(found)) >= _FEWEST_WITH_PAIR
+    weights = np.where(matches[columns], (1 + np.log(times)) * idf[columns], 0.0)
+    vectors = csr_array((weights, columns, starts), shape=(len(held), len(found)))
+    return vectors[:count], vectors[count:]
+
+
+@lru_cache(maxsize=_MOST_PAIRED)
+def _pairs_in(text: str) -> tuple[NDArray[np.uint32], Floats]:
+    """Return the checksums of the pairs of adjacent stems of a text (normal form), ascending, and their counts."""
+    stems = [stem(word) for word in words_of_normal(text) if asks(word)]
+    checksums = np.array([crc32(f"{one} {two}".encode()) for one, two in pairwise(stems)], dtype=np.uint32)
+    found, times = np.unique(checksums, return_counts=True)
+    return found, times.astype(np.float64)
 
 
 def _usual_paper(stems: Sequence[str], background: Background) -> Floats:

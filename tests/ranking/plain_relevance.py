@@ -8,9 +8,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import paper_assets.ranking as package
 from paper_assets.paper import Paper
@@ -75,7 +76,7 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in words if len(word) > 1 and word not in SMALL_WORDS]
 
 
-def idf(one: str, papers: list[Counter[str]]) -> float:
+def idf(one: str, papers: Sequence[Counter[Any]]) -> float:
     """Worth of a stem among these papers and the background."""
     known = DATA["background_weight"] * int(HOLDERS.get(one, 0)) / DATA["background_papers"]
     held = sum(one in paper for paper in papers) + known
@@ -197,14 +198,41 @@ def standard_scores(cosines: list[float], known: dict[str, float] = COSINES) -> 
     return [(one - mean) / spread for one in cosines]
 
 
-def tfidf(papers: list[Counter[str]], text: str) -> list[float]:
-    """Cosine of each paper to a text by TF-IDF."""
-    known = {one: idf(one, papers) for paper in [*papers, Counter(stems(text))] for one in paper}
+Counts = Counter[str | tuple[str, str]]
 
-    def weights(counts: Counter[str]) -> dict[str, float]:
+
+def counted(texts: list[str], *, pairs: bool) -> list[Counts]:
+    """How often each text has each stem and, if asked, each pair of neighbouring stems."""
+    held = [stems(text) for text in texts]
+    return [Counts([*one, *(pairwise(one) if pairs else ())]) for one in held]
+
+
+def without_rare_pairs(papers: list[Counts], liked: list[Counts]) -> tuple[list[Counts], list[Counts]]:
+    """The counts without the pairs that only one of all has."""
+    every = [*papers, *liked]
+    rare = {
+        one for each in every for one in each if isinstance(one, tuple) and sum(one in other for other in every) < 2
+    }
+    left = [Counts({one: often for one, often in each.items() if one not in rare}) for each in every]
+    return left[: len(papers)], left[len(papers) :]
+
+
+def worth(one: str | tuple[str, str], papers: list[Counts]) -> float:
+    """Worth of a stem or of a pair, which the background does not know."""
+    if isinstance(one, str):
+        return idf(one, papers)
+    held, weight = sum(one in paper for paper in papers), DATA["background_weight"]
+    return 0.7 * math.log1p((len(papers) + weight - held + 0.5) / (held + 0.5))
+
+
+def tfidf(papers: list[Counts], liked: Counts) -> list[float]:
+    """Cosine of each paper to a liked one by TF-IDF."""
+    known = {one: worth(one, papers) for paper in [*papers, liked] for one in paper}
+
+    def weights(counts: Counts) -> dict[str | tuple[str, str], float]:
         return {one: (1 + math.log(often)) * known[one] for one, often in counts.items()}
 
-    asked = weights(Counter(stems(text)))
+    asked = weights(liked)
     length = math.sqrt(sum(weight**2 for weight in asked.values()))
     cosines = []
     for paper in map(weights, papers):
@@ -223,13 +251,18 @@ def nearest(scores: list[float]) -> float:
     return sum(best) / len(best)
 
 
-def to_usual(papers: list[Counter[str]]) -> list[float]:
+def to_usual(papers: list[Counts]) -> list[float]:
     """About the mean cosine of each paper to the papers of the background, by TF-IDF."""
     found = []
     for paper in papers:
-        held = {one: (1 + math.log(often)) * idf(one, papers) for one, often in paper.items()}
+        held = {one: (1 + math.log(often)) * worth(one, papers) for one, often in paper.items()}
         length = math.sqrt(sum(weight**2 for weight in held.values()))
-        usual = {one: 0.027 * int(HOLDERS.get(one, 0)) / DATA["background_papers"] * idf(one, []) for one in held}
+        usual = {
+            one: 0.027 * int(HOLDERS.get(one, 0)) / DATA["background_papers"] * idf(one, [])
+            if isinstance(one, str)
+            else 0.0
+            for one in held
+        }
         found.append(min(1.0, sum(weight * usual[one] for one, weight in held.items()) / length) if length else 0.0)
     return found
 
@@ -292,8 +325,11 @@ class PlainInterests:
             self.logits(text, weight, fields, vectors, by_words=by_words, several=len(asked))
             for text, weight in asked.items()
         ]
-        papers = [Counter(stems(f"{title} {abstract}")) for title, abstract in fields]
-        liked = [tfidf(papers, text) for text in self.library] if "library" in views else []
+        papers, library = without_rare_pairs(
+            counted([f"{title} {abstract}" for title, abstract in fields], pairs=True),
+            counted(self.library, pairs=True),
+        )
+        liked = [tfidf(papers, one) for one in library] if "library" in views else []
         pooled = (
             [nearest([self.near(text, vector) for text in self.library]) for vector in vectors]
             if (liked and self.vector_of)

@@ -1,4 +1,3 @@
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,16 +9,17 @@ from hypothesis import strategies as st
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.term_matching import (
     Background,
+    PaperWords,
     Term,
+    likeness_by_words,
     matched_terms,
     paper_words,
     term_scores,
     terms_of,
-    tfidf_cosines,
     tfidf_cosines_and_usual,
 )
 from paper_assets.text.bm25 import index_words
-from paper_assets.text.words import spellings
+from paper_assets.text.words import normal_form, spellings
 from tests.ranking import plain_relevance
 from tests.ranking.invented import texts
 
@@ -44,8 +44,12 @@ def scores(papers: Sequence[Paper | str], *asked: str, background: Background = 
     return term_scores(paper_words(table), asked, background=background)
 
 
+def words_of(papers: list[str]) -> PaperWords:
+    return paper_words(pa.table({"title": pa.array([""] * len(papers)), "abstract": pa.array(papers, pa.string())}))
+
+
 def likeness(papers: list[str], *liked: str, background: Background = BACKGROUND) -> np.ndarray:
-    return tfidf_cosines(index_words(papers), liked, background=background)
+    return tfidf_cosines_and_usual(index_words(papers), liked, background=background)[0]
 
 
 def test_a_plural_is_the_same_word_and_a_derived_form_counts_less_the_more_papers_hold_one() -> None:
@@ -175,8 +179,23 @@ def test_scores_agree_with_the_plain_ones(papers: list[Paper], asked: list[str])
 
 @given(papers=some_texts, liked=some_texts)
 def test_likeness_agrees_with_the_plain_one(papers: list[str], liked: list[str]) -> None:
-    plain = [plain_relevance.tfidf([Counter(plain_relevance.stems(one)) for one in papers], text) for text in liked]
-    assert pytest.approx(np.array(plain), abs=1e-12) == likeness(papers, *liked).T
+    for normal in (None, [normal_form(paper) for paper in papers]):
+        held, asked = plain_relevance.without_rare_pairs(
+            *(plain_relevance.counted(each, pairs=normal is not None) for each in (papers, liked))
+        )
+        plain = [plain_relevance.tfidf(held, one) for one in asked]
+        found, _ = tfidf_cosines_and_usual(index_words(papers), liked, background=BACKGROUND, normal=normal)
+        assert pytest.approx(np.array(plain), abs=1e-12) == found.T
+
+
+def test_a_paper_with_the_pairs_of_a_liked_one_is_more_like_it_than_one_with_the_same_words_apart() -> None:
+    papers = ["graph attention beats deep models", "deep attention beats graph models", "stones"]
+    _, together, apart = likeness_by_words(words_of(["", *papers[:2]]), ["graph attention"], background=BACKGROUND)[0][
+        :, 0
+    ]
+    assert together > apart > 0
+    without = likeness(papers, "graph attention")[:, 0]
+    assert without[0] == without[1]
 
 
 @given(papers=some_texts, asked=some_texts, data=st.data())
@@ -185,11 +204,12 @@ def test_the_order_of_the_papers_changes_no_bit(papers: list[str], asked: list[s
     for measure in (scores, likeness):
         shuffled = measure([papers[at] for at in order], *asked, background=BACKGROUND)
         assert np.array_equal(shuffled, measure(papers, *asked, background=BACKGROUND)[order], equal_nan=True)
-    usual, again = (
-        tfidf_cosines_and_usual(index_words(each), asked, background=BACKGROUND)[1]
-        for each in (papers, [papers[at] for at in order])
-    )
-    assert np.array_equal(again, usual[order])
+    again = [papers[at] for at in order]
+    for part in (0, 1):
+        first, second = (
+            likeness_by_words(words_of(each), asked, background=BACKGROUND)[part] for each in (papers, again)
+        )
+        assert np.array_equal(second, first[order])
 
 
 def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() -> None:

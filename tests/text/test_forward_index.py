@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.term_matching import tfidf_cosines, unit_tfidf
+from paper_assets.ranking.term_matching import tfidf_cosines_and_usual, unit_tfidf
 from paper_assets.text.bm25 import index_words
 from paper_assets.text.forward_index import ForwardIndex, IndexedTexts
 from paper_assets.text.words import normal_form, words_in
@@ -60,7 +60,7 @@ def test_days_that_come_and_go_change_no_bit_of_any_score(days: list[list[str]],
     index = ForwardIndex(most)
     for said in days:
         view, anew = index.of(column(said)), index_words(said)
-        one, other = (tfidf_cosines(each, asked, background=BACKGROUND) for each in (view, anew))
+        one, other = (tfidf_cosines_and_usual(each, asked, background=BACKGROUND)[0] for each in (view, anew))
         np.testing.assert_array_equal(one, other)
         (held, stems), (held_anew, stems_anew) = (unit_tfidf(words, background=BACKGROUND) for words in (view, anew))
         assert stems == stems_anew
