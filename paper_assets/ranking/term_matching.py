@@ -54,7 +54,7 @@ _DERIVED = 0.5  # weight of a derived form of a word; 0.75 does as well
 _USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf; chosen so that the mean cosine is right
 _PAIR_WEIGHT = 0.7  # of a pair of stems beside a stem, in a TF-IDF vector
 _FEWEST_WITH_PAIR = 2  # of papers and liked papers; a rarer pair cannot match
-_MOST_PAIRED = 50_000  # texts whose pairs are kept, 1 kB each
+_MOST_PAIRED = 200_000  # texts whose pairs are kept, as many as the index of words keeps; 1 kB each
 _PAIR_SHARE = 0.25  # share of the papers with the rarer of two words in which the other is beside it
 
 
@@ -420,7 +420,7 @@ def _pair_vectors(
     found, columns = np.unique(
         np.concatenate([each for each, _ in held] or [np.zeros(0, np.uint32)]), return_inverse=True
     )
-    times = np.concatenate([each for _, each in held] or [np.zeros(0)])
+    times = np.concatenate([each for _, each in held] or [np.zeros(0, np.uint16)]).astype(np.float64)
     in_papers = np.bincount(columns[: starts[count]], minlength=len(found))
     idf = _PAIR_WEIGHT * np.log1p((count + background.weight - in_papers + 0.5) / (in_papers + 0.5))
     matches = np.bincount(columns, minlength=len(found)) >= _FEWEST_WITH_PAIR
@@ -430,12 +430,12 @@ def _pair_vectors(
 
 
 @lru_cache(maxsize=_MOST_PAIRED)
-def _pairs_in(text: str) -> tuple[NDArray[np.uint32], Floats]:
+def _pairs_in(text: str) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """Return the checksums of the pairs of adjacent stems of a text (normal form), ascending, and their counts."""
     stems = [stem(word) for word in words_of_normal(text) if asks(word)]
     checksums = np.array([crc32(f"{one} {two}".encode()) for one, two in pairwise(stems)], dtype=np.uint32)
     found, times = np.unique(checksums, return_counts=True)
-    return found, times.astype(np.float64)
+    return found, times.astype(np.uint16)
 
 
 def _usual_paper(stems: Sequence[str], background: Background) -> Floats:
