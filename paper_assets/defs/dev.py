@@ -53,9 +53,8 @@ def supervise(command: Sequence[str], *, guard: Sequence[str], afterwards: Calla
         time.sleep(_POLL)
         if guarding.poll() is not None and time.monotonic() > began + _GUARD_PAUSE:
             os.close(held)
-            guarding, held = _start_guard(guard)
+            guarding, held = _start_guard(guard, leader=group.pid)
             began = time.monotonic()
-            _tell(held, f"{group.pid}")
     end_group(group.pid, afterwards=afterwards, interrupted=lambda: len(received) > 1)
     _tell(held, "ended")
     os.close(held)
@@ -65,9 +64,14 @@ def supervise(command: Sequence[str], *, guard: Sequence[str], afterwards: Calla
     return group.poll() or 0
 
 
-def _start_guard(guard: Sequence[str]) -> "tuple[subprocess.Popen[bytes], int]":
-    """Start the guard; return it, and the end of its pipe that only this process holds open."""
+def _start_guard(guard: Sequence[str], *, leader: int | None = None) -> "tuple[subprocess.Popen[bytes], int]":
+    """Start the guard; return it, and the end of its pipe that only this process holds open.
+
+    The group that already runs, if any, is written into the pipe first: this process may be killed at any moment.
+    """
     watched, held = os.pipe()
+    if leader is not None:
+        _tell(held, f"{leader}")
     try:
         return subprocess.Popen([*guard], stdin=watched, start_new_session=True), held
     finally:
