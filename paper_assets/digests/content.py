@@ -259,10 +259,10 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     def entries(rows: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
         made: list[Entry] = []
         for row in rows:
-            paper_id = one_line(row["paper_id"])
-            found = _each([row], entry, named=lambda _, paper_id=paper_id: paper_id, faults=faults)  # type: ignore[misc]
+            found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
             if not found:
-                unshown.append(UnshownEntry(rank=places[row["paper_id"]], paper_id=paper_id, fault=faults[-1]))
+                rank, paper_id = places[row["paper_id"]], one_line(row["paper_id"])
+                unshown.append(UnshownEntry(rank=rank, paper_id=paper_id, fault=faults[-1]))
             made += found
         return tuple(made)
 

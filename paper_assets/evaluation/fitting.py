@@ -46,52 +46,25 @@ _FEWEST_LIKED = 10  # profiles of liked papers; with fewer, the coefficients of 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a fit needs of one profile with i interests in words and n papers.
+    """What a fit needs of one profile with i interests in words, or with liked papers only (i = 1), and n papers.
 
     Attributes:
-        meaning: (i, n) standardized cosines.
-        words: (i, n) term scores.
-        share: (i, n) term scores as shares of the interest's highest ones.
-        best: (i, n) standardized likeness to the best matches by the standard calibration.
-        levels: (i,) log weights of the interests' levels.
+        values: (i, n) what each coefficient of a `Logit` is multiplied by, except the intercept.
+        levels: (i,) log weights of the interests' levels; 0 for liked papers.
         relevant: (n,) whether a paper is on topic.
     """
 
-    meaning: Floats
-    words: Floats
-    share: Floats
-    best: Floats
+    values: Mapping[str, Floats]
     levels: Floats
     relevant: NDArray[np.bool_]
 
     @property
-    def number(self) -> Floats:
-        """The logarithm of the number of interests, (i, n)."""
-        return np.full_like(self.meaning, np.log(np.isfinite(self.levels).sum()))
+    def of_liked(self) -> bool:
+        """Whether these are the parts of a profile that only names liked papers."""
+        return "titles" in self.values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LikedParts:
-    """What a fit needs of one profile that only names liked papers, and n papers: as `library_judged` returns it.
-
-    Attributes:
-        meaning, words: (1, n) standardized cosines and TF-IDF cosines.
-        titles: (1, n) term scores of the titles.
-        relevant: (n,) whether a paper is on topic.
-    """
-
-    meaning: Floats
-    words: Floats
-    titles: Floats
-    relevant: NDArray[np.bool_]
-
-    @property
-    def levels(self) -> Floats:
-        """The log weight of the liked papers, (1,)."""
-        return np.zeros(1)
-
-
-def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | LikedParts | None:
+def parts_of(day: JudgedDay, *, embed: Embed, scoring: ScoringConfig) -> Parts | None:
     """Return the parts of a day's candidates; None without candidates, and without interests and known liked papers."""
     interests = day.judged.profile.content.interests
     mode = "lanes" if interests.in_words else "library"
@@ -117,29 +90,31 @@ def _parts(
     standard = standard_calibration()
     scores = term_scores(words, lanes.texts, background=standard.background).T
     judged = interests_judged(near, scores, weights=lanes.weights, calibration=standard, vectors=vectors)
-    return Parts(
-        meaning=standardized(near, standard.cosines),
-        words=np.nan_to_num(scores),
-        share=share_of_best(np.nan_to_num(scores), None, standard.highest_scores),
-        best=np.zeros_like(near) if judged.best is None else judged.best,
-        levels=np.log(np.array(lanes.weights)),
-        relevant=relevant,
-    )
+    levels = np.log(np.array(lanes.weights))
+    values = {
+        "meaning": standardized(near, standard.cosines),
+        "words": np.nan_to_num(scores),
+        "share": share_of_best(np.nan_to_num(scores), None, standard.highest_scores),
+        "best": np.zeros_like(near) if judged.best is None else judged.best,
+        "number": np.full_like(near, np.log(np.isfinite(levels).sum())),
+    }
+    return Parts(values=values, levels=levels, relevant=relevant)
 
 
 def _liked_parts(
     library: View, relevant: NDArray[np.bool_], near: Floats, *, words: PaperWords, vectors: NDArray[np.float32]
-) -> LikedParts:
+) -> Parts:
     standard = standard_calibration()
     tfidf, usual_tfidf = likeness_by_words(words, library.texts, background=standard.background)
     titles = np.nan_to_num(term_scores(words, library.names, background=standard.background).T)
     usual = (standard.usual_cosines(vectors), usual_tfidf)
     judged, _ = library_judged(near, np.ascontiguousarray(tfidf.T), titles, usual=usual, calibration=standard)
     parts = {"meaning": judged.near, "words": judged.standard_words, "titles": judged.titles}
-    return LikedParts(relevant=relevant, **{name: part[None] for name, part in parts.items() if part is not None})
+    values = {name: part[None] for name, part in parts.items() if part is not None}
+    return Parts(values=values, levels=np.zeros(1), relevant=relevant)
 
 
-def fit(profiles: Sequence[Parts | LikedParts], *, version: str) -> Calibration:
+def fit(profiles: Sequence[Parts], *, version: str) -> Calibration:
     """Return the standard calibration with its logits fitted to these profiles.
 
     Logits that no profile is suited for are kept, those of liked papers if there are fewer than `_FEWEST_LIKED`.
@@ -148,8 +123,8 @@ def fit(profiles: Sequence[Parts | LikedParts], *, version: str) -> Calibration:
     if not any(parts.relevant.any() for parts in profiles):
         raise InvalidInput("a fit needs relevant papers among the candidates of at least one other profile")
     standard = standard_calibration()
-    in_words = [parts for parts in profiles if isinstance(parts, Parts)]
-    liked = [parts for parts in profiles if isinstance(parts, LikedParts)]
+    in_words = [parts for parts in profiles if not parts.of_liked]
+    liked = [parts for parts in profiles if parts.of_liked]
     fitted: dict[str, Any] = {}
     if in_words:
         fitted |= {name: _fitted(names, in_words, start=getattr(standard, name)) for name, names in _FITTED.items()}
@@ -170,7 +145,7 @@ def _halfway(first: Logit, second: Logit) -> Logit:
     return Logit(**{name: (getattr(first, name) + getattr(second, name)) / 2 for name in Logit.__slots__})
 
 
-def held_out_fits(parts: Mapping[str, Parts | LikedParts | None]) -> dict[str, Calibration]:
+def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
     """Return by profile the calibration that was fitted to all other profiles.
 
     Profiles whose parts are None are not used for fits. Raises InvalidInput if fewer than two have parts.
@@ -187,11 +162,11 @@ def held_out_fits(parts: Mapping[str, Parts | LikedParts | None]) -> dict[str, C
     }
 
 
-def _fitted(names: Sequence[str], profiles: Sequence[Parts] | Sequence[LikedParts], *, start: Logit) -> Logit:
+def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) -> Logit:
     """Return the logit with the coefficients `names` fitted by L-BFGS-B, beginning at those of `start`."""
     from scipy.optimize import minimize
 
-    parts_by_profile = [(np.stack([getattr(parts, name) for name in names]), parts) for parts in profiles]
+    parts_by_profile = [(np.stack([parts.values[name] for name in names]), parts) for parts in profiles]
 
     def loss(values: Floats) -> tuple[float, Floats]:
         total = _RIDGE * float((values[1:] ** 2).sum())

@@ -2,7 +2,7 @@
 
 The formula. A profile has interests i = 1..k. For each interest and each candidate paper:
 
-    logit_i = intercept + a z(cosine_i) + b words_i + d share_i + c ln(k) + ln(weight of the interest's level)
+    logit_i = intercept + a z(cosine_i) + b words_i + c share_i + d ln(k) + ln(weight of the interest's level)
     p_i     = 1 / (1 + exp(-logit_i))           the probability that the paper is on topic for interest i
     p       = 1 - product of (1 - p_i)          the probability that it is on topic for at least one interest
 
@@ -28,8 +28,8 @@ The coefficients were fitted to judged papers. They are data of the package: `ca
 the vectors of interests, and the mean vector of papers (`python -m benchmarks.query_adapter`). A hash of all four files
 and of the table of acronyms is the calibration's version, which is stored with every ranking.
 
-Constraints of the fit: a, b and the other coefficients of likeness are at least 0, so a higher cosine or term score
-never lowers p. c is at most 0: a reader with a single interest means it more broadly than a reader with nine.
+Constraints of the fit: a, b, c and the other coefficients of likeness are at least 0, so a higher cosine or term score
+never lowers p. d is at most 0: a reader with a single interest means it more broadly than a reader with nine.
 
 Arrays are (interests, papers) unless a docstring gives another shape. Sums run over interests in the profile's order.
 """
@@ -300,11 +300,10 @@ def interests_judged(
 ) -> Judged:
     """Return the logits (i, n) of n papers for each of i interests.
 
-    `cosines` and term scores `words` are (i, n), `words` NaN in the rows of interests without words. One of the two may
-    be None. `weights` (i,) are those of the interests' levels; interests of weight 0 are not counted in the number of
-    interests. `vectors` (n, d) of the papers are compared with the best matches of each interest; they have no effect
-    if `words` is None. `earlier` (i, m) are the term scores of m papers that are no longer candidates, see
-    `share_of_best`.
+    `cosines` and term scores `words` are (i, n), `words` NaN in the rows of interests without words; one of the two may
+    be missing. `weights` (i,) are those of the interests' levels; interests of weight 0 do not count in the number of
+    interests. `vectors` (n, d) of the papers are compared with the best matches of each interest, if there are term
+    scores. `earlier` (i, m) are the term scores of papers that earlier lists of the window showed (`share_of_best`).
     """
     best, interests = None, max(sum(weight > 0 for weight in weights), 1)
     term_scores = None if words is None else np.nan_to_num(words)

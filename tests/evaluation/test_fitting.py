@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.fitting import LikedParts, Parts, fit, held_out_fits
+from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
 from paper_assets.ranking.calibration import standard_calibration
 
 
@@ -24,22 +24,22 @@ def parts(
     logits = intercept + meaning * near + words * scores + number * np.log(interests) + levels[:, None]
     missed = np.prod(1 / (1 + np.exp(logits)), axis=0)
     relevant = rng.random(papers) > missed
-    return Parts(
-        meaning=near,
-        words=scores,
-        share=rng.random(near.shape),
-        best=rng.random(near.shape),
-        levels=levels,
-        relevant=relevant,
-    )
+    values = {
+        "meaning": near,
+        "words": scores,
+        "share": rng.random(near.shape),
+        "best": rng.random(near.shape),
+        "number": np.full_like(near, np.log(interests)),
+    }
+    return Parts(values=values, levels=levels, relevant=relevant)
 
 
-def liked_parts(seed: int, *, intercept: float = -6.0, words: float = 2.0, papers: int = 2_000) -> LikedParts:
+def liked_parts(seed: int, *, intercept: float = -6.0, words: float = 2.0, papers: int = 2_000) -> Parts:
     """Papers of a reader with liked papers only, whose grades come from known coefficients."""
     rng = np.random.default_rng(seed)
     near, scores, titles = rng.normal(size=(3, 1, papers))
     relevant = rng.random(papers) < 1 / (1 + np.exp(-(intercept + 3 * near + words * scores + titles)[0]))
-    return LikedParts(meaning=near, words=scores, titles=titles, relevant=relevant)
+    return Parts(values={"meaning": near, "words": scores, "titles": titles}, levels=np.zeros(1), relevant=relevant)
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_grades() -> None:

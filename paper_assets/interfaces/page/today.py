@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
@@ -143,7 +144,7 @@ def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; Today shows a paper without one from its entry."""
     rows = {}
     for paper in papers:
-        made = isolate(f"The row of {paper.paper_id}", lambda paper=paper: row_of(paper))  # type: ignore[misc]
+        made = isolate(f"The row of {paper.paper_id}", partial(row_of, paper))
         if isinstance(made, PaperRow):
             rows[paper.paper_id] = made
     return rows
