@@ -181,16 +181,20 @@ class ScoringConfig:
     # G17: which papers are worth reading (docs/evaluation.md). None below the threshold `line`; of the others, from the
     # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
     # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
-    line: float = 0.22
+    line: float = 0.32
     list_right: float = 0.75  # up to five papers
     long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
-    alone: float = 0.05  # probability from which the first list for a reader's interests shows its best paper
+    # The first list for a reader's interests fills at least this share of its places, with papers of at least the
+    # probability `first_list_line`; its best paper is shown from `alone` on.
+    first_list_filled: float = 0.5
+    first_list_line: float = 0.15
+    alone: float = 0.05
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.
     nudge: float = 10.0
     implementation_nudge: float = 20.0
     survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also has a lower threshold
-    literature_review_line: float = 0.15
+    literature_review_line: float = 0.20
     literature_review_right: float = 0.5  # at most
     # G8: purpose idea_generation prefers the edge of the interests: beyond this probability each point of log odds
     # lowers the match by this share, in all by `idea_most` at most, so that a certain paper is still listed. It also

@@ -9,7 +9,7 @@ To add a baseline: add a function to `list_baselines.py` and a line to its `LIST
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import get_args
 
@@ -32,7 +32,7 @@ from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, RankingTask, Vecto
 from paper_assets.ranking.relevance import interest_queries, liked_ids
 from paper_assets.ranking.scoring import best_first
 from paper_assets.settings import ScoringConfig
-from paper_assets.stores.papers import papers_between, papers_by_id
+from paper_assets.stores.papers import papers_between, papers_by_id, submission_days
 from paper_assets.stores.warehouse import Warehouse
 
 MODES: tuple[str, ...] = get_args(InterestMode)
@@ -112,12 +112,15 @@ def judged_day(
 ) -> JudgedDay:
     """Return the candidates of the window that ends on `as_of`, filtered as the assets do, as if nothing was shown yet.
 
-    `purpose` (OWN: the profile's) and `top_k` (None: the profile's) replace those of the profile.
+    `purpose` (OWN: the profile's) and `top_k` (None: the profile's) replace those of the profile. Grades of papers of
+    other days are left out, because no list of this day could show them.
     """
     profile = judged.profile
     content = profile.content
     options = ranking_options(profile, {"purpose": None if purpose == OWN else purpose, "top_k": top_k})
     first = as_of - timedelta(days=content.feed.window_days - 1)
+    days = submission_days(warehouse, sorted(judged.grades))
+    in_window = {paper: grade for paper, grade in judged.grades.items() if first <= days.get(paper, as_of) <= as_of}
     papers = papers_between(warehouse, first, as_of, categories=content.feed.categories)
     liked = liked_ids(content.interests)
     criteria = FilterCriteria(
@@ -131,7 +134,7 @@ def judged_day(
     texts = zip(candidates.column("title").to_pylist(), candidates.column("abstract").to_pylist(), strict=True)
     known = papers_from_table(papers_by_id(warehouse, liked))
     return JudgedDay(
-        judged=judged,
+        judged=replace(judged, grades=in_window),
         as_of=as_of,
         options=options,
         candidates=candidates,

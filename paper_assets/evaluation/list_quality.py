@@ -188,6 +188,7 @@ def judge_lists(
     }
     fits = _held_out(warehouse, lists, as_of=as_of, embed=embed, scoring=scoring) if choice.leave_one_out else {}
     done, total = 0, len(purposes) * len(lists.profiles)
+    by_name = {}  # with the grades of the day alone
     for purpose in purposes:
         for judged in lists.profiles:
             progress(done, total)
@@ -205,8 +206,8 @@ def judge_lists(
             day_lists = judged_lists_of(day, names, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
             for name, listed in day_lists.items():
                 lists_by_key[name, purpose][judged.name] = listed
+            by_name[judged.name] = day.judged
             done += 1
-    by_name = {judged.name: judged for judged in lists.profiles}
     outcomes = {
         key: Evaluation(
             metrics=METRICS,

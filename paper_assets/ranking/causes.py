@@ -270,16 +270,16 @@ def edit(two: TwoRankings, at: int) -> Cause:
     return Cause(kind="edit", words=words, edit=two.edit_named)
 
 
-def alone(rule: LineRule) -> Cause:
-    """Return the cause that a doubtful paper is shown alone, as only the first list of these interests does.
+def doubtful(rule: LineRule) -> Cause:
+    """Return the cause that a doubtful paper is shown, as only the first list of these interests does.
 
     `rule` is that of the later list: with `never_empty` it is such a first list, else the earlier list was.
     """
     if rule.never_empty:
-        words = "the first list for these interests shows its best paper even if it is doubtful"
+        words = "the first list for these interests also shows doubtful papers"
     else:
-        words = "only the first list for these interests shows a doubtful paper alone"
-    return Cause(kind="alone", words=words)
+        words = "only the first list for these interests shows doubtful papers"
+    return Cause(kind="doubtful", words=words)
 
 
 def _part_in_words(name: str) -> str:
@@ -304,7 +304,7 @@ KINDS = (
     "version",  # of the paper
     "verdict",  # of the language model
     "ratings",  # of the reader, and what they taught
-    "alone",  # the best paper, shown alone because the first list for these interests would be empty
+    "doubtful",  # shown because the first list for these interests would be short
     "line",  # the threshold
     "shortlist",
     "tenth",
@@ -390,7 +390,9 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
         )
     if (rule := two.new.rules.line_rule) and two.never_empty_before == (not rule.never_empty):
         yield _Possible(
-            kind="alone", undo=lambda papers: _never_empty(papers, not rule.never_empty), describe=lambda _: alone(rule)
+            kind="doubtful",
+            undo=lambda papers: _never_empty(papers, not rule.never_empty),
+            describe=lambda _: doubtful(rule),
         )
     if two.differs("preferences"):
         yield _Possible(

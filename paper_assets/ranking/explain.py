@@ -115,13 +115,13 @@ def _threshold_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     if line is None:
         return []
     sentences = [_against_threshold(probability_of(row), line)]
-    if rule and line > rule["lowest"]:
+    if rule and (header.get("shows_doubtful") or line < rule["lowest"]):
+        sentences.append("The first list for these interests also shows doubtful papers, so that it is not short.")
+    elif rule and line > rule["lowest"]:
         sentences.append(
             "With a lower threshold, too few of the list's papers would be on topic: "
             f"{percent(rule['right'])} of them are needed."
         )
-    elif rule and line < rule["lowest"]:
-        sentences.append("The first list for these interests shows its best paper even if it is doubtful.")
     return sentences
 
 

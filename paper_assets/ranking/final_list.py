@@ -76,8 +76,12 @@ class LineRule:
         lowest: the least threshold.
         right: the least expected share of papers on topic.
         slack: in older rankings, the number of papers by which the list may fall short of that share.
-        never_empty: if no paper is admitted, the most probable one is, if it reaches `alone`.
+        never_empty: whether this is the first list for a reader's interests, which has a lower threshold if it would
+            be short: the most probable `fewest` papers are admitted if they reach `doubtful`, and if no paper is
+            admitted, the most probable one is, if it reaches `alone`.
         alone: None means `lowest`, as in older rankings.
+        fewest: 0 in older rankings.
+        doubtful: see `never_empty`.
     """
 
     lowest: float
@@ -85,19 +89,31 @@ class LineRule:
     slack: float = 0.0
     never_empty: bool = False
     alone: float | None = None
+    fewest: int = 0
+    doubtful: float = 1.0
 
     def line(self, probability: Floats) -> float:
         """Return the threshold for a day whose papers have these probabilities (n,)."""
-        descending = np.sort(probability[probability >= self.lowest])[::-1]
-        short = np.flatnonzero(np.cumsum(self.right - descending) > self.slack)
-        if len(descending) and not len(short):
-            return self.lowest
-        if len(short) and short[0]:
-            return float(descending[short[0] - 1])
+        descending = np.sort(probability)[::-1]
+        line, admitted = self._admitted(descending[descending >= self.lowest])
+        if not self.never_empty:
+            return line
+        doubtful = descending[admitted : self.fewest]
+        doubtful = doubtful[doubtful >= self.doubtful]
+        if len(doubtful):
+            return float(doubtful[-1])
         best = float(probability.max(initial=0.0))
-        if self.never_empty and best >= (self.lowest if self.alone is None else self.alone):
-            return best
-        return max(self.right - self.slack, self.lowest) if len(short) else self.lowest
+        least = self.lowest if self.alone is None else self.alone
+        return line if admitted or best < least else best
+
+    def _admitted(self, descending: Floats) -> tuple[float, int]:
+        """Return the threshold by the expected share of papers on topic, and the number of papers that reach it."""
+        short = np.flatnonzero(np.cumsum(self.right - descending) > self.slack)
+        if not len(short):
+            return self.lowest, len(descending)
+        if short[0]:
+            return float(descending[short[0] - 1]), int(short[0])
+        return max(self.right - self.slack, self.lowest), 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,6 +402,14 @@ class Scored:
     def with_days_line(self) -> "Scored":
         """Return the same papers with the threshold of the day, if it follows from them."""
         return self if self.line_rule is None else replace(self, line=self.line_rule.line(self.relevance))
+
+    @property
+    def shows_doubtful(self) -> bool:
+        """Whether the threshold of the day is lower because this is the first list for these interests."""
+        rule = self.line_rule
+        if rule is None or self.line is None or not rule.never_empty:
+            return False
+        return self.line < replace(rule, never_empty=False).line(self.relevance)
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """Return the same papers with another relevance (n,)."""

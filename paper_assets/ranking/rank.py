@@ -67,7 +67,7 @@ class RankingTask:
         preferences: what ratings have taught; None: nothing.
         shown_before: title and abstract of the papers of the window that earlier lists showed; None: there are none.
         considered: the last day whose list could have shown these papers for the same interests; None: there is none.
-        never_empty: whether the best paper is shown even if it is very doubtful.
+        never_empty: whether this is the first list for these interests, which shows doubtful papers if it is short.
         warnings: those to report with the result.
     """
 
@@ -354,8 +354,14 @@ def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule |
     right = float(np.interp(options.top_k, (5, 10), (scoring.list_right, scoring.long_list_right)))
     if options.purpose == "literature_review":
         right = min(right, scoring.literature_review_right)
-    alone = min(scoring.alone, queries.line)
-    return LineRule(lowest=queries.line, right=right, never_empty=task.never_empty, alone=alone)
+    return LineRule(
+        lowest=queries.line,
+        right=right,
+        never_empty=task.never_empty,
+        alone=min(scoring.alone, queries.line),
+        fewest=int(options.top_k * scoring.first_list_filled),
+        doubtful=min(scoring.first_list_line, queries.line),
+    )
 
 
 def _rows(
@@ -416,6 +422,7 @@ def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, 
     return {
         "line": scored.line,
         **({"line_rule": asdict(scored.line_rule)} if scored.line_rule else {}),
+        **({"shows_doubtful": True} if scored.shows_doubtful else {}),
         "above_line": above,
         "quiet": above is not None and above < top_k,
         "calibration": None if scored.line is None else calibration.version,

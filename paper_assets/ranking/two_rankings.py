@@ -214,7 +214,7 @@ class TwoRankings:
 
     @property
     def never_empty_before(self) -> bool | None:
-        """Whether the earlier list showed its best paper even if it is doubtful; None: its threshold had no rule."""
+        """Whether the earlier list was the first for its interests; None: its threshold had no rule."""
         rule = self.old.rules.line_rule
         return rule.never_empty if rule else None
 

@@ -49,6 +49,11 @@ def frogs_day(warehouse: Warehouse, folder: Path, **profile: object) -> JudgedDa
     return judged_day(warehouse, judged, as_of=AS_OF, purpose=OWN, embed=embed, scoring=SCORING)
 
 
+def test_grades_of_papers_outside_the_window_do_not_count(warehouse: Warehouse, tmp_path: Path) -> None:
+    day = frogs_day(warehouse, tmp_path, feed={"repeat": True, "window_days": 3})
+    assert sorted(day.judged.grades) == ["2603.00002", "2603.00004", "2603.00006", "2603.00007"]
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "seed"])
 def test_the_final_list_is_the_one_that_the_graph_stores(mode: str, warehouse: Warehouse, tmp_path: Path) -> None:
     embedder = load_embedder()

@@ -395,21 +395,27 @@ class PlainInterests:
             near = standard_scores([self.near(text, vector) for vector in vectors])
         shares = of_highest(words or [0.0] * len(fields))
         found = [
-            intercept(parts, several)
-            + parts.get("meaning", 0.0) * meaning
-            + parts.get("words", 0.0) * held
-            + parts.get("share", 0.0) * share
+            saturated(
+                parts,
+                intercept(parts, several)
+                + parts.get("meaning", 0.0) * meaning
+                + parts.get("words", 0.0) * held
+                + parts.get("share", 0.0) * share,
+            )
             for meaning, held, share in zip(near, words or [0.0] * len(fields), shares, strict=True)
         ]
         if self.vector_of is not None and words is not None:
             parts = LOGITS["interest_with_best"]
             like = standard_scores(like_best(found, vectors), DATA["best_cosines"])
             found = [
-                intercept(parts, several)
-                + parts["meaning"] * meaning
-                + parts["words"] * held
-                + parts["share"] * share
-                + parts["best"] * best
+                saturated(
+                    parts,
+                    intercept(parts, several)
+                    + parts["meaning"] * meaning
+                    + parts["words"] * held
+                    + parts["share"] * share
+                    + parts["best"] * best,
+                )
                 for meaning, held, share, best in zip(near, words, shares, like, strict=True)
             ]
         return [logit + math.log(weight) for logit in found]
@@ -424,7 +430,7 @@ class PlainInterests:
         titles = sum(best) / math.sqrt(len(best))
         parts = LOGITS["library_words_only" if self.vector_of is None else "library"]
         meaning = parts["meaning"] * near[at] if self.vector_of else 0.0
-        return float(parts["intercept"] + meaning + parts["words"] * words[at] + parts["titles"] * titles)
+        return saturated(parts, parts["intercept"] + meaning + parts["words"] * words[at] + parts["titles"] * titles)
 
 
 def of_highest(scores: list[float]) -> list[float]:
@@ -440,9 +446,14 @@ def intercept(parts: dict[str, float], interests: int) -> float:
     return parts["intercept"] + parts.get("number", 0.0) * math.log(interests)
 
 
+def saturated(parts: dict[str, float], evidence: float) -> float:
+    """The logit of this evidence: what is above -1 counts less."""
+    return evidence - parts.get("saturation", 0.0) * (max(evidence + 1, 0.0) + math.log1p(math.exp(-abs(evidence + 1))))
+
+
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.15 if options.purpose == "literature_review" else 0.22
+    return 0.2 if options.purpose == "literature_review" else 0.32
 
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
@@ -450,17 +461,22 @@ def days_line(relevance: list[float], options: RankingOptions, *, never_empty: b
     right = 0.75 - 0.06 * min(max(options.top_k - 5, 0), 5)
     if options.purpose == "literature_review":
         right = min(right, 0.5)
-    falling = sorted((p for p in relevance if p >= usual_line(options)), reverse=True)
-    best = max(relevance, default=0.0)
-    if never_empty and best < right and best >= 0.05:
-        return best
-    line, expected = max(right, usual_line(options)), 0.0  # if none is admitted
+    falling = sorted(relevance, reverse=True)
+    line, expected, admitted = max(right, usual_line(options)), 0.0, 0  # if none is admitted
     for p in falling:
         expected += right - p
-        if expected > 0:
-            return line
-        line = p
-    return usual_line(options)
+        if p < usual_line(options) or expected > 0:
+            break
+        line, admitted = p, admitted + 1
+    if admitted == sum(p >= usual_line(options) for p in falling):
+        line = usual_line(options)
+    if never_empty:
+        doubtful = [p for p in falling[admitted : options.top_k // 2] if p >= 0.15]
+        if doubtful:
+            return doubtful[-1]
+        if not admitted and falling and falling[0] >= 0.05:
+            return falling[0]
+    return line
 
 
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:

@@ -81,7 +81,7 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
 
 
 @pytest.mark.parametrize("earlier_shown", [True, False])
-def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_has_that_reason(
+def test_a_doubtful_paper_that_only_the_first_list_shows_has_that_reason(
     earlier_shown: bool,
 ) -> None:
     def header(*, never_empty: bool) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def test_a_doubtful_paper_that_is_shown_alone_because_earlier_lists_were_empty_h
     (move,) = changes.left if earlier_shown else changes.entered
     assert move.paper_id == "a"
     assert move.reason == (
-        "only the first list for these interests shows a doubtful paper alone"
+        "only the first list for these interests shows doubtful papers"
         if earlier_shown
-        else "the first list for these interests shows its best paper even if it is doubtful"
+        else "the first list for these interests also shows doubtful papers"
     )
 
 

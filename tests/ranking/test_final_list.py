@@ -235,6 +235,23 @@ def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_some_probabi
     assert [older.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
 
 
+def test_a_short_first_list_is_filled_in_part_with_doubtful_papers() -> None:
+    rule = replace(RULE, never_empty=True, alone=0.05, fewest=3, doubtful=0.15)
+    for probabilities, listed_ones in (
+        ([0.9, 0.16, 0.15, 0.15, 0.1], 4),  # those with the same probability too
+        ([0.9, 0.16, 0.14], 2),
+        ([0.9, 0.14], 1),
+        ([0.5, 0.5, 0.5, 0.5], 4),
+        ([0.9, 0.8, 0.7, 0.19], 3),  # long enough
+        ([0.08, 0.04], 1),
+        ([0.04], 0),
+    ):
+        line = rule.line(np.array(probabilities[::-1]))
+        assert sum(p >= line for p in probabilities) == listed_ones
+    later = replace(rule, never_empty=False).line(np.array([0.9, 0.16, 0.15]))
+    assert later == rule.lowest
+
+
 def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_again() -> None:
     papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6))
     papers = papers.with_days_line()

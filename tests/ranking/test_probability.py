@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -140,19 +141,35 @@ def test_three_liked_titles_that_agree_say_more_than_one_and_a_sixth_says_no_mor
     assert all(one < other for one, other in pairwise(by_titles[:6]))
     assert by_titles[6] == by_titles[5]
     assert library_judged(near, near, calibration=CALIBRATION)[0].logits[0] == by_titles[0]
-    one, four = (
-        library_judged(near[:count], near[:count], np.ones((count, 1)), calibration=CALIBRATION)[0].logits[0]
-        for count in (1, 4)
+    linear = replace(CALIBRATION, library=replace(CALIBRATION.library, saturation=0.0))
+    none, one, four = (
+        library_judged(near[:count], near[:count], held * np.ones((count, 1)), calibration=linear)[0].logits[0]
+        for count, held in ((1, 0.0), (1, 1.0), (4, 1.0))
     )
-    assert four - by_titles[0] == pytest.approx(2 * (one - by_titles[0]))
+    assert four - none == pytest.approx(2 * (one - none))
+
+
+def test_strong_evidence_raises_the_probability_ever_less_but_always() -> None:
+    near = np.linspace(0.0, 1.0, 40)[None]
+    wordless = CALIBRATION.interest_wordless
+    linear = replace(CALIBRATION, interest_wordless=replace(wordless, saturation=0.0))
+    logits, evidence = (
+        interests_judged(near, np.full_like(near, np.nan), weights=(1.0,), calibration=each).logits[0]
+        for each in (CALIBRATION, linear)
+    )
+    assert (np.diff(logits) > 0).all()
+    slopes = np.diff(logits) / np.diff(evidence)
+    assert slopes[0] > 0.98
+    assert slopes[-1] == pytest.approx(1 - wordless.saturation, abs=0.01)
+    assert (np.diff(slopes) < 0).all()
 
 
 def test_an_interest_without_words_to_look_for_is_judged_by_its_meaning() -> None:
     own = np.array([[0.2, 0.8]])
     judged = interests_judged(own, np.full((1, 2), np.nan), weights=(1.0,), calibration=CALIBRATION)
     meaning = CALIBRATION.interest_wordless
-    near = standardized(own, CALIBRATION.cosines)[0]
-    assert judged.logits[0] == pytest.approx(meaning.intercept + meaning.meaning * near)
+    evidence = meaning.intercept + meaning.meaning * standardized(own, CALIBRATION.cosines)[0]
+    assert judged.logits[0] == pytest.approx(evidence - meaning.saturation * np.log1p(np.exp(evidence + 1)))
 
 
 def test_one_interest_alone_is_meant_more_broadly_than_one_of_several() -> None:

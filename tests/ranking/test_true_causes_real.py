@@ -121,7 +121,7 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
     if cause.kind == "new":
         return None if m in new else after.listed
     again, header = after, after.header
-    if "alone" in kinds:
+    if "doubtful" in kinds:
         rule = header["line_rule"]
         header = {**header, "line_rule": {**rule, "never_empty": not rule["never_empty"]}}
     if kinds & {"shown", "window", "removed", "came"}:
@@ -140,7 +140,7 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
             return again.listed
     if cause.kind == "lane":
         return by_the_rule(after.rows, header, days, subscriber.profile.content.ranking)
-    if kinds <= {"shown", "window", "removed", "came", "alone"}:
+    if kinds <= {"shown", "window", "removed", "came", "doubtful"}:
         return by_the_rule(again.rows, header, days, subscriber.profile.content.ranking)
     old = {row["paper_id"]: row for row in before.rows}
     others = "others" in kinds
