@@ -195,8 +195,8 @@ def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) ->
         return total, slope
 
     start_values = np.array([start.intercept, *(getattr(start, name) for name in names), start.saturation])
-    bounds = [(None, None), *((None, 0.0) if name == "number" else (0.0, None) for name in names)]
-    bounds.append((0.0, _MOST_SATURATION))
+    of_names = [(None, 0.0) if name == "number" else (0.0, None) for name in names]
+    bounds = [(None, None), *of_names, (0.0, _MOST_SATURATION)]
     fitted = minimize(
         loss, start_values, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}
     ).x.tolist()
