@@ -190,9 +190,9 @@ class ScoringConfig:
     first_list_line: float = 0.15
     alone: float = 0.05
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
-    # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 4.
+    # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 2.8.
     nudge: float = 10.0
-    implementation_nudge: float = 20.0
+    implementation_nudge: float = 14.0
     survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also has a lower threshold
     literature_review_line: float = 0.20
     literature_review_right: float = 0.5  # at most

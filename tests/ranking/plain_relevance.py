@@ -481,7 +481,7 @@ def days_line(relevance: list[float], options: RankingOptions, *, never_empty: b
 
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
     """The number that each paper is put in order by where there is a threshold."""
-    weights, nudge = SCORING.weights[options.purpose], 20.0 if options.purpose == "implementation" else 10.0
+    weights, nudge = SCORING.weights[options.purpose], 14.0 if options.purpose == "implementation" else 10.0
     weight = options.weights.in_order[0] if options.weights else weights[0]
     match = []
     for p, scores in ((scores["semantic_relevance"], scores) for _, scores in papers):
