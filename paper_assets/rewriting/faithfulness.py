@@ -3,8 +3,8 @@
 The meaning of sentences is not judged. Different spellings of the same thing match: 1,000 and 1000, 50% and half and
 0.5, 10^{6} and a million, three and 3, 3x and threefold, 90 minutes and 1.5 hours, a rounded number (93.7 and 94, or
 "about 90"), an acronym and its expansion. Numbers of another kind, unit or scale differ: 12 % is not 12 times, 500 ms
-not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions are in docs/evaluation.md
-(`python -m benchmarks.faithfulness`).
+not 500 s, and no number is itself times 100. Precision and recall on synthetic corruptions:
+docs/evaluation-rewrites.md (`python -m benchmarks.faithfulness`).
 
 Rules cannot know every form. `certain` are only numbers whose digits the original has with another power of ten, sign
 or unit. Everything else, every computed number and every name included, is a question to the critic and holds nothing
