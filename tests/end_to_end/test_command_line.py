@@ -154,6 +154,24 @@ def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Des
     assert "there is no profile 'graph'" in desk.refused("explain", "graph", "2603.00103")
 
 
+def test_today_shows_the_stored_lists_and_computes_none(desk: Desk) -> None:
+    ranked = {made["profile"]: made for made in json.loads(desk.run("run", "--json"))}
+    empty = desk.profile("unranked", GRAPHS)
+    try:
+        shown = json.loads(desk.run("today", "--json"))
+        assert "profile 'unranked' has no ranking yet" in desk.refused("today", "unranked")
+    finally:
+        empty.unlink()
+    assert {stored["profile"] for stored in shown} == set(ranked)
+    for stored in shown:
+        assert [paper["paper_id"] for paper in stored["papers"]] == [
+            paper["paper_id"] for paper in ranked[stored["profile"]]["papers"]
+        ]
+    text = desk.run("today", "graphs", "--why")
+    assert "2603.00103" in text and "on topic" in text and "nothing has changed" not in text
+    assert "no ranking for profile 'graphs' on 2020-01-01" in desk.refused("today", "graphs", "--day", "2020-01-01")
+
+
 def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)

@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Fetch months of papers by arXiv's OAI-PMH; a stopped harvest continues where it stopped.",
     ),
     "run": ("run", "run", "Bring rankings and digests up to date."),
+    "today": ("ranking", "today", "Show the stored list of a profile, or of all profiles."),
     "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
     "llm": ("installation", "llm", "Set up the language model."),
     "doctor": (

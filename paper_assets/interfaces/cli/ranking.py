@@ -1,4 +1,4 @@
-"""Commands about rankings: rank papers from a file, explain a rank, show changes."""
+"""Commands about rankings: rank papers from a file, show a stored list, explain a rank, show changes."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
@@ -18,13 +18,23 @@ from paper_assets.interfaces.cli.terminal import (
     print_json,
     read_settings,
     say,
+    warn,
 )
-from paper_assets.interfaces.ranking_answers import explanation, list_changes, ranked_now, remembering_embedder
+from paper_assets.interfaces.ranking_answers import (
+    explanation,
+    list_changes,
+    newest_ranking,
+    ranked_now,
+    remembering_embedder,
+    shown_ranking,
+)
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.pipeline.ranking_call import RankingFiles
+from paper_assets.profile import profile_folders
 from paper_assets.small_files import read_json
+from paper_assets.stores.digests import digest_path
 
 _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
 
@@ -74,6 +84,48 @@ def rank(
     print_json(result)
     if not result["success"]:
         raise InvalidInput(result["error"])
+
+
+def today(
+    profile: Annotated[str | None, typer.Argument(metavar="PROFILE", help="Name of the profile; default: all.")] = None,
+    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    why: Annotated[bool, typer.Option("--why", help="Show what each paper's match consists of.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the stored list of a profile, or of all profiles. Nothing is fetched or computed: `run` does that."""
+    # They import what `rank` does not need.
+    from paper_assets.interfaces.cli.rewriting import rewrites_of_day
+    from paper_assets.interfaces.cli.run import show_ranking
+
+    settings, warehouse = read_settings(), open_warehouse()
+    wanted = parse_day(day, "--day") if day else None
+    if profile:
+        check_profile(warehouse, profile, settings.profiles_dir)
+    names = [profile] if profile else [folder.name for folder in profile_folders(settings.profiles_dir)]
+    if not names:
+        raise NotComputed("there is no profile yet; make one with `paper-assets profile new`, or `paper-assets start`")
+    lists, missing = list[dict[str, Any]](), list[NotComputed]()
+    for name in names:
+        try:
+            of_day = wanted or newest_ranking(warehouse, name)
+            lists.append(
+                {
+                    **shown_ranking(warehouse, name, of_day),
+                    "rewrites": rewrites_of_day(warehouse, name, of_day, config=settings.rewriting),
+                    "digest": str(digest_path(settings.digests_dir, name, of_day, "html")),
+                }
+            )
+        except NotComputed as fault:
+            missing.append(fault)
+    if as_json:
+        print_json(lists)
+    else:
+        for ranking in lists:
+            show_ranking(ranking, with_why=why)
+    if not lists:
+        raise missing[0]
+    for without_list in missing:
+        warn(f"warning: {without_list}")
 
 
 def explain(

@@ -66,13 +66,14 @@ def end(failures: Sequence[PaperAssetsError]) -> None:
 
 
 def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
-    """Print a profile's list as a table, with its warnings and files."""
-    state = f"{count_of(shown['days_ranked'], 'day')} ranked" if shown["days_ranked"] else "nothing has changed"
+    """Print a profile's list as a table, with its warnings and files, and what a run did for it (`days_ranked`)."""
+    ranked = shown.get("days_ranked")
+    state = "" if ranked is None else f" ({count_of(ranked, 'day')} ranked)" if ranked else " (nothing has changed)"
     for warning in shown["warnings"]:
         warn(f"warning: {warning}")
     worth = ", a quiet day" if shown["quiet"] else ""
     count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
-    _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth} ({state})", shown["papers"], shown)
+    _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth}{state}", shown["papers"], shown)
     if shown["maybe"]:
         needed = "" if shown["line"] is None else f" ({percent(shown['line'])} on topic is needed)"
         _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
