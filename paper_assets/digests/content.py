@@ -229,10 +229,17 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
 
     A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
     """
+    faults: list[str] = []
     versions: dict[str, list[Version]] = {}
-    for item in stored.rewrites:
-        if version := version_of(item, config=config):
-            versions.setdefault(item.paper_id, []).append(version)
+    rewrites = _each(
+        stored.rewrites,
+        lambda item: (item.paper_id, version_of(item, config=config)),
+        named=lambda item: one_line(f"the rewrite of {item.paper_id}"),
+        faults=faults,
+    )
+    for paper_id, version in rewrites:
+        if version:
+            versions.setdefault(paper_id, []).append(version)
     ranking, header = stored.ranking, stored.ranking.header
     shown, maybe = ranking.listed, ranking.maybe
     places = ranking.places
@@ -242,7 +249,6 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     titles |= {paper_id: paper.title for paper_id, paper in stored.papers.items()}
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
     orders = order_notes(shown, header)
-    faults: list[str] = []
     unshown: list[UnshownEntry] = []
 
     def entry(row: Mapping[str, Any]) -> Entry:

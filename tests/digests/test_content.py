@@ -397,6 +397,16 @@ def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
     assert told.otherwise == ("language model: none → m",)
 
 
+def test_a_rewrite_that_cannot_be_shown_is_named_and_the_others_are_shown() -> None:
+    broken = rewrite("public", attempt(1, 93), outcome="passed", kept=3)  # there is no third attempt
+    whole = rewrite("student", attempt(1, 93), outcome="passed", kept=1)
+    found = digest(paper(), rewrites=[broken, whole])
+    [entry] = found.entries
+    assert [version.level for version in entry.versions] == ["for a student"]
+    [warning] = found.warnings
+    assert warning.startswith("the rewrite of 2603.00001 is not shown: unexpected IndexError")
+
+
 def test_warnings_are_on_the_page_and_the_absence_of_a_language_model_at_its_foot() -> None:
     found = digest(paper(), warnings=["keywords only"], llm_note="no key.")
     assert found.warnings == ("keywords only",)
