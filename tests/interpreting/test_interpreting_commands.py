@@ -53,6 +53,13 @@ def test_a_source_that_fails_is_a_note_below_the_table(command: Command) -> None
     assert out.splitlines()[-1].startswith("note: Semantic Scholar: ")
 
 
+def test_a_search_without_network_points_to_the_search_of_stored_papers(command: Command) -> None:
+    nowhere = {"PAPER_ASSETS_ARXIV_URL": NOWHERE, "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": NOWHERE}
+    _, err, code = command("search", "caches", **nowhere)
+    assert code == 1
+    assert "cannot be reached" in err and err.strip().endswith("`paper-assets find` searches the stored papers")
+
+
 @pytest.mark.parametrize("name", [ID, f"arXiv:{ID}v1", f"https://arxiv.org/abs/{ID}", "folding caches"])
 def test_a_paper_is_fetched_by_any_of_its_names(command: Command, name: str) -> None:
     out, _, code = command("fetch-paper", name)

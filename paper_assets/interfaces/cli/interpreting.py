@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidArxivId, InvalidInput
+from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     environment,
@@ -53,7 +53,10 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Search arXiv and Semantic Scholar for papers."""
-    result = search_papers(_clients(), query, author=author, category=category, max_results=max_results)
+    try:
+        result = search_papers(_clients(), query, author=author, category=category, max_results=max_results)
+    except NetworkError as fault:
+        raise NetworkError(f"{fault}; `paper-assets find` searches the stored papers") from None
     if as_json:
         return print_json(search_to_mapping(result))
     _show_list(f"{len(result.papers)} of {result.total_count} papers", result)
