@@ -69,8 +69,8 @@ class LineRule:
     """How a day's threshold follows from its papers. Stored in headers as `line_rule`.
 
     Papers are admitted from the most probable down, as long as their mean probability is at least `right`: that is the
-    share of them that is expected to be on topic. The threshold is the probability of the last one admitted, or
-    `lowest` if all papers that reach `lowest` are admitted.
+    share of them that is expected to be on topic. The threshold is the probability that one more paper would need, at
+    most that of the last one admitted, or `lowest` if all papers that reach `lowest` are admitted.
 
     Attributes:
         lowest: the least threshold.
@@ -111,9 +111,11 @@ class LineRule:
         short = np.flatnonzero(np.cumsum(self.right - descending) > self.slack)
         if not len(short):
             return self.lowest, len(descending)
-        if short[0]:
-            return float(descending[short[0] - 1]), int(short[0])
-        return max(self.right - self.slack, self.lowest), 0
+        count = int(short[0])
+        admitted = descending[:count]
+        needed = self.right * (count + 1) - admitted.sum() - self.slack
+        needed = max(needed, np.nextafter(descending[count], 1.0))  # it may be equal by rounding
+        return float(max(np.append(admitted, needed).min(), self.lowest)), count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -462,12 +462,14 @@ def days_line(relevance: list[float], options: RankingOptions, *, never_empty: b
     if options.purpose == "literature_review":
         right = min(right, 0.5)
     falling = sorted(relevance, reverse=True)
-    line, expected, admitted = max(right, usual_line(options)), 0.0, 0  # if none is admitted
+    expected, admitted = 0.0, 0
     for p in falling:
         expected += right - p
         if p < usual_line(options) or expected > 0:
             break
-        line, admitted = p, admitted + 1
+        admitted += 1
+    needed = right * (admitted + 1) - sum(falling[:admitted])
+    line = max(min([needed, *falling[:admitted]]), usual_line(options))
     if admitted == sum(p >= usual_line(options) for p in falling):
         line = usual_line(options)
     if never_empty:

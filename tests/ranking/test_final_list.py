@@ -228,6 +228,12 @@ def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
     assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.58 for p in probabilities))
 
 
+def test_the_threshold_is_what_one_more_paper_would_need() -> None:
+    rule = LineRule(lowest=0.2, right=0.75)
+    for probabilities, needed in (([0.92, 0.57], 0.58), ([0.9, 0.62, 0.61], 0.62), ([0.7, 0.5], 0.75)):
+        assert rule.line(np.array(probabilities)) == pytest.approx(needed)
+
+
 def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_some_probability() -> None:
     rule = replace(RULE, never_empty=True, alone=0.05)
     assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19, 0.1], [0.04])] == [0.21, 0.19, 0.2]
@@ -256,7 +262,7 @@ def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_agai
     papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6))
     papers = papers.with_days_line()
     found = listed(papers)
-    assert (papers.line, found.order.tolist(), found.shown) == (0.7, [1, 0, 2], 1)
+    assert (papers.line, found.order.tolist(), found.shown) == (pytest.approx(0.5), [1, 0, 2], 1)
     again = arrange(
         ScoredPapers(
             member=np.ones(3, dtype=bool),
