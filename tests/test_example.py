@@ -167,7 +167,7 @@ def test_near_identical_papers_are_near_and_the_rest_are_not(papers: dict[str, P
     ("name", "themes"),
     [
         ("efficient-inference", ("kv cache", "speculative", "weights", "inference")),
-        ("retrieval-evidence", ("balanced", "citation", "claim decomposition", "multi-hop retrieval")),
+        ("retrieval-evidence", ("balanced", "citation", "claim decomposition", "abstention")),
     ],
 )
 def test_the_top_five_of_a_profile_are_plainly_about_its_interests(

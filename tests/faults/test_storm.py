@@ -11,13 +11,13 @@ from tests.faults.storm.counts import Counts
 @pytest.mark.timeout(1800)  # minutes on an idle machine
 def test_a_command_killed_at_any_write_and_said_again_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
     cases = tuple(case for case in kills.CASES if not case.costly)
-    counts = kills.run(20261122, 12, tmp_path, cases=cases)
+    counts = kills.run(20261122, 8, tmp_path, cases=cases)
     assert counts.held, "\n".join(counts.lines())
 
 
 @pytest.mark.timeout(1800)
 def test_five_processes_on_one_home_lose_nothing_and_no_reader_fails(tmp_path: Path) -> None:
-    counts = processes.run(20261122, 20, tmp_path)
+    counts = processes.run(20261122, 14, tmp_path)
     assert counts.held, "\n".join(counts.lines())
 
 
