@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.final_lists import JudgedList
+from paper_assets.evaluation.final_lists import OWN, JudgedList
 from paper_assets.evaluation.judged_lists import UNJUDGED, JudgedLists, JudgedProfile, joined, load_judged_lists
 from paper_assets.evaluation.list_quality import (
     METRICS,
@@ -33,7 +33,7 @@ from paper_assets.evaluation.list_quality import (
 )
 from paper_assets.settings import EvaluationConfig, ScoringConfig
 from paper_assets.stores.warehouse import Warehouse
-from tests.evaluation.judged import GRADES, embed, warehouse_of, write_lists
+from tests.evaluation.judged import FROGS, GRADES, embed, warehouse_of, write_lists
 
 JUDGING = EvaluationConfig(resamples=500)
 AS_OF = date(2026, 3, 12)
@@ -61,6 +61,18 @@ def judge(
         embed=embed,
         scoring=ScoringConfig(),
     )
+
+
+def test_a_paper_that_no_list_of_the_day_could_show_is_not_missed(warehouse: Warehouse, tmp_path: Path) -> None:
+    days = {**FROGS, "feed": {"repeat": True, "window_days": 3}}  # without the day of paper 1
+    grades = dict(GRADES["frogs"])
+    found = []
+    for name in ("with", "without"):
+        folder = write_lists(tmp_path / name, profiles={"frogs": days}, grades={"frogs": grades})
+        figures = judge(warehouse, load_judged_lists(folder), "hybrid")
+        found.append(figures.outcomes["hybrid", OWN].of("ndcg@10").tolist())
+        grades.pop("2603.00001", None)
+    assert found[0] == found[1]
 
 
 def listed(grades: Sequence[int], *, shown: int) -> JudgedList:

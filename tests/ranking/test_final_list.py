@@ -258,6 +258,15 @@ def test_a_short_first_list_is_filled_in_part_with_doubtful_papers() -> None:
     assert later == rule.lowest
 
 
+@pytest.mark.parametrize(("probabilities", "doubtful"), [([0.9, 0.19, 0.1], True), ([0.9, 0.8, 0.7], False)])
+def test_a_first_list_records_whether_it_shows_doubtful_papers(probabilities: list[float], doubtful: bool) -> None:
+    rule = LineRule(lowest=0.2, right=0.6, never_empty=True, fewest=2, doubtful=0.15)
+    papers = replace(scored(probabilities, line=0.2), line_rule=rule).with_days_line()
+    assert papers.shows_doubtful is doubtful
+    later = replace(papers, line_rule=replace(rule, never_empty=False)).with_days_line()
+    assert not later.shows_doubtful
+
+
 def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_again() -> None:
     papers = replace(scored([0.3, 0.7, 0.3], code=[0], line=0.2), line_rule=LineRule(lowest=0.2, right=0.6))
     papers = papers.with_days_line()

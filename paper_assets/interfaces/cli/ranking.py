@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from paper_assets.errors import InvalidInput, NotComputed
+from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, named_error
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
@@ -104,7 +104,7 @@ def today(
     names = [profile] if profile else [folder.name for folder in profile_folders(settings.profiles_dir)]
     if not names:
         raise NotComputed("there is no profile yet; make one with `paper-assets profile new`, or `paper-assets start`")
-    lists, missing = list[dict[str, Any]](), list[NotComputed]()
+    lists, missing = list[dict[str, Any]](), list[PaperAssetsError]()
     for name in names:
         try:
             of_day = wanted or newest_ranking(warehouse, name)
@@ -115,8 +115,8 @@ def today(
                     "digest": str(digest_path(settings.digests_dir, name, of_day, "html")),
                 }
             )
-        except NotComputed as fault:
-            missing.append(fault)
+        except Exception as error:  # the lists of other profiles are shown
+            missing.append(named_error(error, name))
     if as_json:
         print_json(lists)
     else:
