@@ -345,6 +345,7 @@ _COVERS = """() => [...document.querySelectorAll("#said, .message")].some(
 
 
 def check(page: BrowserPage, name: str, width: int) -> None:
+    page.wait_for_load_state()  # a form was sent: what is awaited can be there before the stylesheet
     keep_picture(page, name)
     assert not page.evaluate(_COVERS), "a message covers what it is about"
     assert page.locator("h1").count() == 1
