@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote_plus
 
 import pytest
@@ -103,8 +103,7 @@ def asked(page: BrowserPage, desk: Page) -> None:
 def ask_slowly(page: BrowserPage, desk: Page) -> None:
     """Ask for a written answer, for which the language model needs long."""
     page.goto(f"{desk.url}/p/{PROFILE}/ask?question={quote_plus(QUESTION)}")
-    if not page.locator(".working").count():  # it is asked once for all sizes
-        page.get_by_role("button", name="Write an answer").click()
+    page.get_by_role("button", name="Write an answer").click()
     expect(page.locator(".working")).to_be_visible()
     expect(page.locator(".hint")).to_contain_text("You may leave it and come back")
     expect(page.locator(".footnotes blockquote").first).to_be_visible()
@@ -183,7 +182,6 @@ EMPTY = (
     "/ask?question=Why+roads%3F",
     "/map",
 )
-SIZES = ((390, "light"), (1280, "dark"))  # each width and each scheme once
 
 
 @pytest.fixture(scope="module")
@@ -222,48 +220,40 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("path", EMPTY)
-def test_every_view_of_an_empty_home_is_accessible_and_leads_on(
-    empty: Page, browser: Browser, path: str, width: int, scheme: str
-) -> None:
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+def test_every_view_of_an_empty_home_is_accessible_and_leads_on(empty: Page, browser: Browser, path: str) -> None:
+    with visitor(browser) as page:
         page.goto(empty.url + path)
         if path == "/health":
             expect(page.get_by_role("link", name="Make a profile")).to_have_attribute("href", "/welcome")
         name = path.partition("?")[0].strip("/").replace("/", "-") or "home"
-        check(page, f"empty-home-{name}{'-asked' if '?' in path else ''}-{width}-{scheme}", width)
+        check_both_sizes(page, f"empty-home-{name}{'-asked' if '?' in path else ''}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("state", STATES)
 def test_a_view_in_which_something_failed_or_waits_is_accessible_and_leads_on(
-    failing: Page, browser: Browser, state: str, width: int, scheme: str
+    failing: Page, browser: Browser, state: str
 ) -> None:
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+    with visitor(browser) as page:
         STATES[state](page, failing)
-        check(page, f"state-{state}-{width}-{scheme}", width)
+        check_both_sizes(page, f"state-{state}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("state", GARBLED)
-def test_an_answer_of_a_model_that_makes_no_sense_is_explained(
-    garbled: Page, browser: Browser, state: str, width: int, scheme: str
-) -> None:
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+def test_an_answer_of_a_model_that_makes_no_sense_is_explained(garbled: Page, browser: Browser, state: str) -> None:
+    with visitor(browser) as page:
         GARBLED[state](page, garbled)
         assert "<b>roads</b>" not in page.locator("main").inner_text(), "the garbled answer itself is not shown"
-        check(page, f"garbled-{state}-{width}-{scheme}", width)
+        check_both_sizes(page, f"garbled-{state}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("state", SLOW)
 def test_while_a_model_is_slow_the_view_reports_it_and_shows_what_it_has(
-    slow: Page, browser: Browser, state: str, width: int, scheme: str
+    slow: Page, browser: Browser, state: str
 ) -> None:
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+    with visitor(browser) as page:
         SLOW[state](page, slow)
-        check(page, f"slow-{state}-{width}-{scheme}", width)
+        check_both_sizes(page, f"slow-{state}")
 
 
 def test_a_question_that_takes_long_is_answered_on_the_open_page_and_asked_once(
@@ -324,22 +314,22 @@ def test_a_view_waits_for_another_process_that_writes_and_keeps_what_was_typed(
     erase_ratings(page_of_a_year.desk.warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
 
 
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_the_last_rating_of_a_first_set_says_that_it_is_done_and_leads_on(
-    page_of_a_year: Page, browser: Browser, width: int, scheme: str
+    page_of_a_year: Page, browser: Browser
 ) -> None:
     wanted = ranking(page_of_a_year.desk.warehouse, LATEST, PROFILE).header["teach"]
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+    with visitor(browser) as page:
         page.goto(f"{page_of_a_year.today}/teach")
         expect(page.locator("#progress")).to_have_text(f"0 of {len(wanted)} done.")
         for key, _ in zip("wln" * len(wanted), wanted, strict=False):
             page.keyboard.press(key)
         expect(page.locator("#progress")).to_contain_text("are rated; your next list uses them.")
         expect(page.locator("#progress").get_by_role("link", name="Back to Today")).to_be_visible()
-        check(page, f"teach-done-{width}-{scheme}", width)
+        check_both_sizes(page, "teach-done")
     erase_ratings(page_of_a_year.desk.warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
 
 
+_SIZES: tuple[tuple[int, Literal["light", "dark"]], ...] = ((390, "light"), (1280, "dark"))  # each once
 _COVERS = """() => [...document.querySelectorAll("#said, .message")].some(
     (each) => getComputedStyle(each).position === "fixed" && each.textContent.trim())"""
 
@@ -355,3 +345,11 @@ def check(page: BrowserPage, name: str, width: int) -> None:
     assert page.locator("main").locator("a, button").count() > 0, "nothing leads on from here"
     if axe := axe_script():
         assert serious_findings(page, axe) == []
+
+
+def check_both_sizes(page: BrowserPage, name: str) -> None:
+    """Check the view as a phone in light colours shows it, and as a wide screen in dark ones does."""
+    for width, scheme in _SIZES:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        check(page, f"{name}-{width}-{scheme}", width)
