@@ -2,10 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,6 +15,8 @@ from playwright.sync_api import Page as BrowserPage
 from tests.node_packages import NotInstalled, installed
 
 AXE = "axe-core@4.14.1"
+HEIGHT = 844
+SIZES: Mapping[str, tuple[int, Literal["light", "dark"]]] = {"phone": (390, "light"), "laptop": (1280, "dark")}
 PATIENCE = 180_000  # milliseconds for what takes one second on an idle machine, and a run of the daemon twenty
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -30,7 +32,7 @@ def chromium() -> str:
 @contextmanager
 def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[BrowserPage]:
     """Open a page in a separate context; by the end it must have sent no request elsewhere and logged no error."""
-    context: BrowserContext = browser.new_context(viewport={"width": width, "height": 844}, **more)
+    context: BrowserContext = browser.new_context(viewport={"width": width, "height": HEIGHT}, **more)
     context.set_default_timeout(PATIENCE)
     asked: list[str] = []
     complaints: list[str] = []
@@ -102,3 +104,19 @@ _SMALL_TARGETS = """() => {
 def small_targets(page: BrowserPage) -> list[str]:
     """What a finger has to hit on a phone and is smaller than 44 by 44 pixels."""
     return list(page.evaluate(_SMALL_TARGETS))
+
+
+def misfits(page: BrowserPage, name: str) -> dict[str, list[str]]:
+    """Return what is too wide, hard to touch or inaccessible on the open page as each of `SIZES` shows it."""
+    axe, found = axe_script(), {}
+    for size, (width, scheme) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.emulate_media(color_scheme=scheme)
+        keep_picture(page, f"{name}-{size}")
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        found[f"{name}-{size}"] = [
+            *([f"wider than {width} px, by {overflow}"] if overflow > 0 else []),
+            *(small_targets(page) if size == "phone" else []),
+            *(serious_findings(page, axe) if axe else []),
+        ]
+    return {where: what for where, what in found.items() if what}

@@ -18,7 +18,7 @@ from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
 from tests.desk import TOPICS, Desk, paper
 from tests.mcp.ranked_desk import NOBODY
-from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
+from tests.page.browser import keep_picture, misfits, visitor
 from tests.page.invented_desk import Page, served
 from tests.rewriting.scripted import NOW
 
@@ -142,20 +142,11 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
-def test_views_without_content_or_with_errors_fit_and_are_accessible(
-    desk_of_fifteen: Page, browser: Browser, width: int, scheme: str
-) -> None:
-    axe, found = axe_script(), {}
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+def test_views_without_content_or_with_errors_fit_and_are_accessible(desk_of_fifteen: Page, browser: Browser) -> None:
+    found = {}
+    with visitor(browser) as page:
         for name, path in STATES.items():
             page.goto(desk_of_fifteen.url + path)
             assert page.locator("h1").count() == 1, name
-            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert overflow <= 0, f"{name} is wider than {width} px"
-            keep_picture(page, f"{name}-{width}-{scheme}")
-            if width == 390 and (small := small_targets(page)):
-                found[f"{name}: targets"] = small
-            if axe and (findings := serious_findings(page, axe)):
-                found[name] = findings
+            found |= misfits(page, name)
     assert found == {}

@@ -4,10 +4,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from paper_assets.stores.rewrites import rewrites_of
-from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
+from tests.page.browser import HEIGHT, SIZES, axe_script, keep_picture, misfits, serious_findings, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page
-
-SIZES = {"phone": (390, "light"), "laptop": (1280, "dark")}
 
 
 def views(page: Page) -> dict[str, str]:
@@ -46,27 +44,20 @@ def views(page: Page) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_view_fits_its_screen_and_is_accessible(
-    page_of_a_year: Page, browser: Browser, size: str, axe: str | None
-) -> None:
-    width, scheme = SIZES[size]
+def test_every_view_fits_its_screen_and_is_accessible(page_of_a_year: Page, browser: Browser) -> None:
     found, edges = {}, set()
-    with visitor(browser, width=width, color_scheme=scheme) as page:
+    with visitor(browser) as page:
         for name, path in views(page_of_a_year).items():
             page.goto(page_of_a_year.url + path)
             assert page.locator("h1").count() == 1, name
             assert page.locator(".unshown").count() == 0, name
-            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert overflow <= 0, f"{name} is wider than {width} px"
-            edges.add(page.locator("h1").evaluate("element => Math.round(element.getBoundingClientRect().left)"))
-            keep_picture(page, f"{name}-{size}")
-            if size == "phone" and (small := small_targets(page)):
-                found[f"{name}: lower than 44 pixels"] = small
-            if axe and (findings := serious_findings(page, axe)):
-                found[name] = findings
+            for width, _ in SIZES.values():
+                page.set_viewport_size({"width": width, "height": HEIGHT})
+                left = page.locator("h1").evaluate("element => Math.round(element.getBoundingClientRect().left)")
+                edges.add((width, left))
+            found |= misfits(page, name)
     assert found == {}
-    assert len(edges) == 1, f"the views start at different left edges: {edges}"
+    assert len(edges) == len(SIZES), f"the views start at different left edges: {edges}"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
