@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -75,6 +76,8 @@ def test_the_installed_command_works_away_from_the_checkout(site: Path, tmp_path
     where = installed(site, tmp_path, sys.executable, "-c", "import paper_assets; print(paper_assets.__path__[0])")
     assert Path(where.strip()) == site / "paper_assets"
     assert "Serve assistants over MCP" in installed(site, tmp_path, sys.executable, script, "--help")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert installed(site, tmp_path, sys.executable, script, "--version") == f"paper-assets {version}\n"
 
     paper = {"paper_id": "2603.00001", "title": "Counting frogs", "abstract": "Frogs are counted.", "authors": ["A. B"]}
     (tmp_path / "papers.json").write_text(json.dumps([paper]), encoding="utf-8")

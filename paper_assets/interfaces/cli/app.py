@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -136,8 +136,21 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"paper-assets {version('paper_assets')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _commands(context: typer.Context) -> None:
+def _commands(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Turn arXiv into a personal, explained, reproducible reading desk."""
     if context.invoked_subcommand is None:
         print(f"{context.get_help()}\n\nNew here? `paper-assets start` opens the desk in your browser.")
