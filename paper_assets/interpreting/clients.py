@@ -41,9 +41,9 @@ class WaitedOnce(Warehouse):
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[DuckDBPyConnection]:
+    def writing(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
         """Open the warehouse as `Warehouse.writing` does."""
-        with self._once(Warehouse.writing) as connection:
+        with self._once(partial(Warehouse.writing, own_settings=own_settings)) as connection:
             yield connection
 
     @contextmanager

@@ -76,7 +76,9 @@ def _unfinished(aside: Path) -> Path:
 
 def _back_up_blocks(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
     """Write the head, then every block of metadata after its position; the file appears complete or not at all."""
-    [(size,)] = connection.execute("select block_size from pragma_database_size()").fetchall()
+    [(size,)] = connection.execute(
+        "select block_size from pragma_database_size() where database_name = current_database()"
+    ).fetchall()
     blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()
     unfinished = _unfinished(aside)
     try:

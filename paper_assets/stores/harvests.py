@@ -75,7 +75,7 @@ def keep_page(
     removed (`removed`) are kept and marked as withdrawn (S6). Raises StoreBusy if another process has advanced the
     harvest.
     """
-    with warehouse.writing() as connection:
+    with warehouse.writing(own_settings=True) as connection:
         if _place(connection, harvest) != before:
             raise StoreBusy(
                 "another process is running the same harvest; wait until it has ended, or end it and try again"

@@ -131,12 +131,15 @@ def merge_papers(
         pass  # fail before an hour of reading if the warehouse cannot be used
     with scratch_file(warehouse.path.parent) as stream:
         write_rows(papers, stream, progress=progress)
-        with warehouse.writing() as connection:
+        with warehouse.writing(own_settings=True) as connection:
             return merge_rows(connection, stream, origin="file")
 
 
 def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> MergeReport:
-    """Compare the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`."""
+    """Compare the incoming rows by their narrow columns, then write only the chosen ones. Leaves `verdicts`.
+
+    The connection needs its own settings (`Warehouse.writing`).
+    """
     connection.register("incoming", judged_rows(stream))
     connection.execute("create temp table seen as select * from incoming")
     read = value_of(connection, "select count(*) from seen")
@@ -248,7 +251,7 @@ def replace_day(
     stream = BytesIO()
     write_rows(papers, stream)
     about = {"day": day, "prefix": "" if source == ARXIV else source}
-    with warehouse.writing() as connection:
+    with warehouse.writing(own_settings=True) as connection:
         report = merge_rows(connection, stream, origin="arxiv")
         _remember_lists(connection, about)
         connection.execute(

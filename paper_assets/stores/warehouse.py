@@ -4,10 +4,10 @@ DuckDB lets one process write or several read, never both. Nothing here keeps a 
 compute, then open again to write. A conflict is retried until a deadline. The tables are defined in migrations/, and an
 older warehouse is upgraded when it is opened; queries are in the module of their subject.
 
-All reading of a process shares one DuckDB engine, to which the file is attached for one unit of work: starting an
-engine takes 20 ms of CPU, attaching a file 3 ms, and a day of a profile is read dozens of times. The engine holds no
-file, table or setting between units of work. Times are stored in UTC without a zone, which DuckDB leaves unchanged in
-every time zone of the machine.
+The file is attached to a DuckDB engine of this process for one unit of work: starting an engine takes 30 ms of CPU,
+attaching a file 5 ms, and a day of a profile is read dozens of times. All readers share one engine, writers use one
+after the other. An engine holds no file, table or setting between units of work. Times are stored in UTC without a
+zone, which DuckDB leaves unchanged in every time zone of the machine.
 """
 
 import atexit
@@ -114,11 +114,12 @@ class Warehouse:
         return known
 
     @contextmanager
-    def writing(self) -> Iterator[DuckDBPyConnection]:
+    def writing(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
         """Open a connection inside one transaction: committed as a whole, or rolled back if the block raises. Never
         nested.
 
-        Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
+        `own_settings`: the block changes DuckDB's settings, which the next writers of this process would have too; it
+        must not be inside `held`. Raises StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
         if self.opened is not None:
             raise RuntimeError("this warehouse was opened for reading only")
@@ -126,7 +127,7 @@ class Warehouse:
             held = _HELD.get(self._holder)
             if held:
                 open_file.enter_context(_explained(self.path))
-            connection = held or open_file.enter_context(self._opened(read_only=False))
+            connection = held or open_file.enter_context(self._opened(read_only=False, own_settings=own_settings))
             connection.begin()
             try:
                 yield connection
@@ -140,8 +141,9 @@ class Warehouse:
     def held(self) -> Iterator[None]:
         """Open the warehouse once for all reading and writing that this thread does in the block.
 
-        For a dozen short units of work in a row: opening the file to write takes 50 ms of CPU. Each write remains a
-        separate transaction. Other threads and processes wait, so the block must not call a model or the network.
+        For a dozen short units of work in a row: opening the file to write and its checkpoint take 20 ms of CPU. Each
+        write remains a separate transaction. Other threads and processes wait, so the block must not call a model or
+        the network.
         """
         if self.opened is not None or self._holder in _HELD:
             yield
@@ -183,7 +185,7 @@ class Warehouse:
         new = file.with_name(f".{file.name}.rewritten")
         done = False
         while not done:
-            with self._opened(read_only=False) as connection:
+            with self._opened(read_only=False, own_settings=True) as connection:
                 if log.exists():  # of a killed writer: closing the file writes it into the file
                     continue
                 try:
@@ -215,7 +217,8 @@ class Warehouse:
                         raise StoreError(f"{file} is not a file; move it away or set PAPER_ASSETS_HOME")
                 with ExitStack() as held, ExitStack() as open_file:
                     before = _take_turn(held, self, ends, read_only=read_only)
-                    connect = _to_write if not read_only else _to_read_alone if own_settings else attached
+                    shared, alone = (attached, _to_read_alone) if read_only else (attached_to_write, _to_write_alone)
+                    connect = alone if own_settings else shared
                     connection = _connect_to_newest(self, connect, open_file, ends=ends)
                     if read_only:
                         held.close()
@@ -284,8 +287,8 @@ def _copy(connection: DuckDBPyConnection, file: Path) -> None:
     """Copy the open warehouse into a new file; what a killed copy has left is removed."""
     for each in (file, file.with_name(f"{file.name}.wal")):
         each.unlink(missing_ok=True)
-    place, name = str(file).replace("'", "''"), value_of(connection, "select current_database()").replace('"', '""')
-    connection.execute(f"attach '{place}' as rewritten (type duckdb)")
+    name = value_of(connection, "select current_database()").replace('"', '""')
+    connection.execute(f"attach {_quoted(file)} as rewritten (type duckdb)")
     connection.execute(f'copy from database "{name}" to rewritten')
     connection.execute("checkpoint rewritten")
     connection.execute("detach rewritten")
@@ -308,7 +311,7 @@ def _connect_to_newest(
     # Opened before DuckDB opens the file and closed after it has closed it: closing any handle of a file releases the
     # process's locks on that file, DuckDB's among them.
     with warehouse.path.open("rb") as before, ExitStack() as alone:
-        connection = _connect(warehouse, _to_write, alone, ends=ends)
+        connection = _connect(warehouse, _to_write_alone, alone, ends=ends)
         upgrade(connection, warehouse.path, before, warehouse.migrations)
         checkpoint(connection, warehouse.path, before)
     return _connect(warehouse, connect, open_file, ends=ends)
@@ -331,7 +334,7 @@ def _connect(warehouse: Warehouse, connect: _Connect, open_file: ExitStack, *, e
 
 
 @contextmanager
-def _to_write(path: Path) -> Iterator[DuckDBPyConnection]:
+def _to_write_alone(path: Path) -> Iterator[DuckDBPyConnection]:
     with duckdb.connect(str(path), config=dict(NO_EXTENSIONS)) as connection:
         disable_automatic_checkpoints(connection)
         yield connection
@@ -382,7 +385,10 @@ def _holder(message: str) -> str:
     return f"pid {pid} ({command_of(int(pid)) or program})"
 
 
-_ENGINES: dict[int, DuckDBPyConnection] = {}  # by process: the threads of an engine do not survive a fork
+# By process, because the threads of an engine do not survive a fork: the engine that all readers share, and the engines
+# that no writer uses at the moment.
+_ENGINES: dict[int, DuckDBPyConnection] = {}
+_IDLE: dict[int, list[DuckDBPyConnection]] = {}
 _NUMBERS, _ONE_AT_A_TIME = count(), Lock()
 
 
@@ -392,9 +398,9 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
 
     Raises duckdb.Error, as DuckDB does when it opens the file directly.
     """
-    engine, name, place = _engine(), f"file_{next(_NUMBERS)}", str(path).replace("'", "''")
+    engine, name = _engine(), f"file_{next(_NUMBERS)}"
     with _another(engine) as connection:
-        connection.execute(f"attach '{place}' as {name} (type duckdb, read_only)")
+        connection.execute(f"attach {_quoted(path)} as {name} (type duckdb, read_only)")
         try:
             connection.execute(f"use {name}")
             yield connection
@@ -407,13 +413,47 @@ def attached(path: Path) -> Iterator[DuckDBPyConnection]:
                 ending.execute(f"detach {name}")
 
 
+@contextmanager
+def attached_to_write(path: Path) -> Iterator[DuckDBPyConnection]:
+    """Attach the file to an engine that no other thread uses, and return a connection that reads and writes only it.
+
+    The engine is used again unless the block raises: then it is closed, and the file with it, as a failed write can
+    leave either in any state. Raises duckdb.Error, as DuckDB does when it opens the file directly.
+    """
+    engine, name = _idle_engine(), f"file_{next(_NUMBERS)}"
+    try:
+        engine.execute(f"attach {_quoted(path)} as {name} (type duckdb)")
+        with engine.cursor() as connection:
+            connection.execute(f"use {name}")
+            yield connection
+        engine.execute(f"detach {name}")
+    except BaseException:
+        engine.close()
+        raise
+    with _ONE_AT_A_TIME:
+        _IDLE.setdefault(os.getpid(), []).append(engine)
+
+
 def _engine() -> DuckDBPyConnection:
     with _ONE_AT_A_TIME:
         if os.getpid() not in _ENGINES:
-            # An engine without a file would spill to the current folder.
-            spilled = Path(gettempdir(), f"paper_assets-{os.getuid()}-{os.getpid()}.tmp")
-            _ENGINES[os.getpid()] = duckdb.connect(config={**NO_EXTENSIONS, "temp_directory": str(spilled)})
+            _ENGINES[os.getpid()] = _new_engine()
         return _ENGINES[os.getpid()]
+
+
+def _idle_engine() -> DuckDBPyConnection:
+    with _ONE_AT_A_TIME:
+        if idle := _IDLE.get(os.getpid()):
+            return idle.pop()
+    engine = _new_engine()
+    disable_automatic_checkpoints(engine)
+    return engine
+
+
+def _new_engine() -> DuckDBPyConnection:
+    # An engine without a file would spill to the current folder.
+    spilled = Path(gettempdir(), f"paper_assets-{os.getuid()}-{os.getpid()}.tmp")
+    return duckdb.connect(config={**NO_EXTENSIONS, "temp_directory": str(spilled)})
 
 
 def _another(engine: DuckDBPyConnection) -> DuckDBPyConnection:
@@ -428,10 +468,16 @@ def _forget(engine: DuckDBPyConnection) -> None:
             del _ENGINES[os.getpid()]
 
 
+def _quoted(path: Path) -> str:
+    """Return the path as a literal of SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 @atexit.register
 def _end() -> None:
-    """Close the engine before the interpreter exits, or DuckDB reports leaks."""
+    """Close the engines before the interpreter exits, or DuckDB reports leaks."""
     _ENGINES.pop(os.getpid(), None)
+    _IDLE.pop(os.getpid(), None)
 
 
 def stored_time(moment: datetime) -> datetime:

@@ -47,6 +47,7 @@ class Watch(MetaPathFinder):
             def load_and_count(module):
                 load(module)
                 module.attached = counting(module.attached)
+                module.attached_to_write = counting(module.attached_to_write)
             spec.loader.exec_module = load_and_count
             return spec
         return None

@@ -25,15 +25,18 @@ def page_of_its_own(page_of_a_year: Page, tmp_path: Path) -> Page:
 
 
 def said_until_counted(page: BrowserPage, paper_id: str, word: str) -> None:
-    """Rate; where the page reports that another process writes, rate again, as a reader would."""
-    button = page.locator(f'[id="paper-{paper_id}"] [data-word="{word}"]')
+    """Rate; where the page reports that another process writes, rate again, as a reader would.
+
+    A new list may replace the row meanwhile.
+    """
+    row = f'[id="paper-{paper_id}"]'
+    counted, refused = f'{row}:not([aria-busy]) [data-word="{word}"][aria-pressed="true"]', f"{row} .row-fault"
     for _ in range(20):
-        button.click()
-        page.wait_for_timeout(200)
-        expect(page.locator('[aria-busy="true"]')).to_have_count(0)
-        if button.get_attribute("aria-pressed") == "true":
+        page.locator(f'{row} [data-word="{word}"]').click()
+        expect(page.locator(f"{counted}, {refused}").first).to_be_visible()
+        if page.locator(counted).count():
             return
-        expect(page.locator(f'[id="paper-{paper_id}"] .row-fault')).to_contain_text("Could not save")
+        expect(page.locator(refused)).to_contain_text("Could not save")
     raise AssertionError(f"{word} on {paper_id} was never counted")
 
 

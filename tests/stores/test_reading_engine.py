@@ -1,4 +1,4 @@
-"""Test that readers share only an engine: no open file, no setting and no fault is shared."""
+"""Test that readers, and writers after each other, share only an engine: no open file, no setting and no fault."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from paper_assets.stores.warehouse import Warehouse, attached
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.warehouse import Warehouse, attached, attached_to_write
 from tests.stores.invented_warehouse import fill
 
 
@@ -94,3 +95,45 @@ def test_a_fork_reads_with_a_separate_engine(tmp_path: Path) -> None:
         with attached(file) as connection:
             os._exit(0 if connection.execute("from kept").fetchall() == [(42,)] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_writers_share_no_file_no_temporary_table_and_no_failed_transaction(tmp_path: Path) -> None:
+    first, second = _made(tmp_path / "a.duckdb"), _made(tmp_path / "b.duckdb")
+    for file in (first, second):
+        with attached_to_write(file) as connection:
+            connection.execute("create temp table noted as select 1")
+            connection.execute("update kept set answer = answer + 1")
+            assert str(file) in _open_files()
+        assert str(file) not in _open_files()
+    with pytest.raises(duckdb.ConstraintException), attached_to_write(first) as connection:
+        connection.execute("begin")
+        connection.execute("create table once (number integer primary key)")
+        for _ in range(2):
+            connection.execute("insert into once values (1)")
+    assert str(first) not in _open_files()
+    for file in (first, second):
+        with attached_to_write(file) as connection:
+            assert connection.execute("from kept").fetchall() == [(43,)]
+            assert connection.execute("select table_name from duckdb_tables()").fetchall() == [("kept",)]
+
+
+def test_two_threads_write_two_files_at_once(tmp_path: Path) -> None:
+    first, second = _made(tmp_path / "a.duckdb"), _made(tmp_path / "b.duckdb")
+    with attached_to_write(first) as one, attached_to_write(second) as other:
+        for connection in (one, other):
+            connection.execute("insert into kept values (1)")
+    for file in (first, second):
+        with attached(file) as connection:
+            assert connection.execute("select count(*) from kept").fetchall() == [(2,)]
+
+
+def test_a_merge_of_papers_leaves_the_memory_limit_of_the_next_writer(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=5)
+
+    def limit() -> object:
+        with warehouse.writing() as connection:
+            return connection.execute("select current_setting('memory_limit')").fetchall()
+
+    before = limit()
+    merge_papers(warehouse, [])
+    assert limit() == before
