@@ -20,7 +20,7 @@ import numpy as np
 
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
-from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError
 from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
@@ -35,6 +35,7 @@ from paper_assets.pipeline.rankings import (
 )
 from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
+    STOPS_ALL,
     Bars,
     Check,
     Checked,
@@ -69,8 +70,6 @@ from paper_assets.stores.rankings import (
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 
-_ENDS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)
-
 
 @dataclass(slots=True)
 class _Done:
@@ -103,9 +102,7 @@ def day_by_day(
                 for each in asked:
                     if each in done.new:
                         on_ranked(each, done.new[each])
-                if any(
-                    isinstance(each, RateLimited | StoreBusy | ClusterUnavailable) for each in done.failures.values()
-                ):
+                if any(isinstance(each, STOPS_ALL) for each in done.failures.values()):
                     break
     except ClusterUnavailable as failure:
         left = [each for each in ascending(partitions) if each not in done.new and each not in done.failures]
