@@ -47,7 +47,6 @@ SIGNALS_IN_WORDS: Mapping[str, str] = {
     "citation": "copied its citation",
     "shelf": "put on the shelf",
 }
-VALUES: Mapping[str, int] = {"worth": 1, "later": 0, "no": -1}  # L1
 _LONGEST_NAME = 200
 
 
