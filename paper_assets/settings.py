@@ -255,7 +255,7 @@ class RetrievalConfig:
     """The numbers of SPEC 3."""
 
     k: int = 10  # R2: documents of a standard retrieval
-    k_per_side: int = 2  # R3
+    k_per_side: int = 2  # R3: documents for each side of a question
     method: Literal["vector", "lexical", "hybrid"] = "hybrid"  # docs/evaluation.md
     bm25_k1: float = 1.2  # how soon a repeated word stops counting; measured together with the next two
     bm25_b: float = 0.4  # how much a long text loses by its length
@@ -288,8 +288,8 @@ class RewritingConfig:
     passes: int = 90  # B4: from here on an attempt passes at once
     asks: int = 85  # B4: from here on, below `passes`, a person is asked
     enough: int = 75  # B4: the least that best-of-N takes without a warning
-    archived: int = 95  # B2
-    recalled: int = 92  # B3
+    archived: int = 95  # B2: from here on a rewrite is archived as a best practice
+    recalled: int = 92  # B3: the least score of a best practice that is shown as an example
     duplicate_similarity: float = 0.95  # B2: cosine from which two originals are the same
     examples: int = 2  # B3: in one prompt
     example_characters: int = 500  # B3: of one example

@@ -42,19 +42,9 @@ class LatestEmbeddedDay(AutomationCondition):
         return "latest_embedded_day"
 
     def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
-        embedded = context.asset_graph_view.instance.get_materialized_partitions(dg.AssetKey("paper_embeddings"))
-        latest = max(embedded & stored_days(embedded), default=None)
-        wanted = {
-            key
-            for key in context.candidate_subset.expensively_compute_partition_keys()
-            if key.keys_by_dimension["day"] == latest
-        }
-        chosen = (
-            context.candidate_subset.compute_intersection_with_partition_keys(wanted)
-            if wanted
-            else context.get_empty_subset()
-        )
-        return dg.AutomationResult(context, chosen)
+        latest = _latest_embedded_day(context)
+        keys = context.candidate_subset.expensively_compute_partition_keys()
+        return _only(context, {key for key in keys if key.keys_by_dimension["day"] == latest})
 
 
 class NotBeforeLatestEmbeddedDay(AutomationCondition):
@@ -65,14 +55,10 @@ class NotBeforeLatestEmbeddedDay(AutomationCondition):
         return "not_before_latest_embedded_day"
 
     def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
-        embedded = context.asset_graph_view.instance.get_materialized_partitions(dg.AssetKey("paper_embeddings"))
-        latest = max(embedded & stored_days(embedded), default="")
+        latest = _latest_embedded_day(context) or ""
         keys = context.candidate_subset.expensively_compute_partition_keys()
         chosen = {key for key in keys if (day := _day_of(key)) is None or day >= latest}
-        subset = context.candidate_subset
-        if chosen != keys:
-            subset = subset.compute_intersection_with_partition_keys(chosen) if chosen else context.get_empty_subset()
-        return dg.AutomationResult(context, subset)
+        return dg.AutomationResult(context, context.candidate_subset) if chosen == keys else _only(context, chosen)
 
 
 class RatedDay(AutomationCondition):
@@ -88,13 +74,19 @@ class RatedDay(AutomationCondition):
 
     def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
         keys = context.candidate_subset.expensively_compute_partition_keys()
-        chosen = keys & days_with_ratings() if keys else set()
-        subset = (
-            context.candidate_subset.compute_intersection_with_partition_keys(chosen)
-            if chosen
-            else context.get_empty_subset()
-        )
-        return dg.AutomationResult(context, subset)
+        return _only(context, keys & days_with_ratings() if keys else set())
+
+
+def _latest_embedded_day(context: Any) -> str | None:
+    """Return the newest stored day that has embeddings; None if no day has any."""
+    embedded = context.asset_graph_view.instance.get_materialized_partitions(dg.AssetKey("paper_embeddings"))
+    return max(embedded & stored_days(embedded), default=None)
+
+
+def _only(context: Any, keys: set[Any]) -> dg.AutomationResult:
+    """Return the result of a condition that is true for these of its candidates."""
+    subset = context.candidate_subset.compute_intersection_with_partition_keys(keys) if keys else None
+    return dg.AutomationResult(context, context.get_empty_subset() if subset is None else subset)
 
 
 def _day_of(key: Any) -> str | None:

@@ -12,7 +12,7 @@ import dagster as dg
 
 from paper_assets.defs.partitions import profiles
 from paper_assets.errors import StoreError, named_error
-from paper_assets.learning.ratings import WORDS, Teaching, teaching_of
+from paper_assets.learning.ratings import RATING_VALUES, Teaching, teaching_of
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -142,5 +142,5 @@ def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:
 
 
 def _counts(teaching: Teaching) -> Mapping[str, int]:
-    said = Counter(each.rating for each in teaching.ratings)
-    return {word: said[word] for word in WORDS}
+    count = Counter(each.rating for each in teaching.ratings)
+    return {rating: count[rating] for rating in RATING_VALUES}

@@ -230,49 +230,14 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
     """
     faults: list[str] = []
-    versions: dict[str, list[Version]] = {}
-    rewrites = _each(
-        stored.rewrites,
-        lambda item: (item.paper_id, version_of(item, config=config)),
-        named=lambda item: one_line(f"the rewrite of {item.paper_id}"),
-        faults=faults,
-    )
-    for paper_id, version in rewrites:
-        if version:
-            versions.setdefault(paper_id, []).append(version)
     ranking, header = stored.ranking, stored.ranking.header
-    shown, maybe = ranking.listed, ranking.maybe
-    places = ranking.places
-    reasons = Counter(str(row["reason"]).partition(":")[0] for row in stored.candidates if not row["passed"])
-    notes = header["comparison_notes"]
+    shown, places = ranking.listed, ranking.places
     titles = {row["paper_id"]: row["title"] for row in stored.candidates}
     titles |= {paper_id: paper.title for paper_id, paper in stored.papers.items()}
-    matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
-    orders = order_notes(shown, header)
-    unshown: list[UnshownEntry] = []
-
-    def entry(row: Mapping[str, Any]) -> Entry:
-        return entry_of(
-            row,
-            _paper(row["paper_id"], stored, titles),
-            ranking,
-            places,
-            versions=versions.get(row["paper_id"], ()),
-            matched=matched.get(row["paper_id"], Matched()),
-            order=orders.get(row["paper_id"]),
-        )
-
-    def entries(rows: Sequence[Mapping[str, Any]]) -> tuple[Entry, ...]:
-        made: list[Entry] = []
-        for row in rows:
-            found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
-            if not found:
-                rank, paper_id = places[row["paper_id"]], one_line(row["paper_id"])
-                unshown.append(UnshownEntry(rank=rank, paper_id=paper_id, fault=faults[-1]))
-            made += found
-        return tuple(made)
-
-    listed, below = entries(shown), entries(maybe)
+    versions = _versions(stored.rewrites, config=config, faults=faults)
+    entry = _entry_maker(stored, places, versions=versions, titles=titles, orders=order_notes(shown, header))
+    listed, listed_unshown = _entries(shown, entry, places=places, faults=faults)
+    maybe, maybe_unshown = _entries(ranking.maybe, entry, places=places, faults=faults)
     changes = _each(
         stored.changes,
         lambda change: change_set(change[1], since=change[0], titles=titles),
@@ -288,6 +253,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
         named=lambda item: one_line(item[0]),
         faults=faults,
     )
+    similar = [note for note in header["comparison_notes"] if note["relation"] != "contrastive"]
     return Digest(
         profile=one_line(ranking.profile),
         day=ranking.day,
@@ -297,19 +263,85 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
             ranking.rows.num_rows,
             quiet=header.get("quiet", False),
             likely=any(probability_of(each) >= 0.5 for each in shown),
-            maybe=len(below),
+            maybe=len(maybe),
         ),
-        window=window(len(stored.candidates), reasons),
+        window=window(len(stored.candidates), _reasons(stored.candidates)),
         entries=listed,
-        maybe=below,
-        unshown=tuple(unshown),
+        maybe=maybe,
+        unshown=(*listed_unshown, *maybe_unshown),
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
-        notes=tuple(similar_papers([note for note in notes if note["relation"] != "contrastive"], places)),
+        notes=tuple(similar_papers(similar, places)),
         evidence=evidence,
         also_rewritten=rewritten,
     )
+
+
+def _versions(
+    rewrites: Sequence[RewriteItem], *, config: RewritingConfig, faults: list[str]
+) -> dict[str, list[Version]]:
+    """Return the rewrites that can be shown, by paper."""
+    made = _each(
+        rewrites,
+        lambda item: (item.paper_id, version_of(item, config=config)),
+        named=lambda item: one_line(f"the rewrite of {item.paper_id}"),
+        faults=faults,
+    )
+    versions: dict[str, list[Version]] = {}
+    for paper_id, version in made:
+        if version:
+            versions.setdefault(paper_id, []).append(version)
+    return versions
+
+
+def _entry_maker(
+    stored: Stored,
+    places: Mapping[str, int],
+    *,
+    versions: Mapping[str, Sequence[Version]],
+    titles: Mapping[str, str],
+    orders: Mapping[str, str],
+) -> Callable[[Mapping[str, Any]], Entry]:
+    """Return the function that makes the entry of a row; what the profile matches is searched once for all papers."""
+    matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
+
+    def entry(row: Mapping[str, Any]) -> Entry:
+        return entry_of(
+            row,
+            _paper(row["paper_id"], stored, titles),
+            stored.ranking,
+            places,
+            versions=versions.get(row["paper_id"], ()),
+            matched=matched.get(row["paper_id"], Matched()),
+            order=orders.get(row["paper_id"]),
+        )
+
+    return entry
+
+
+def _entries(
+    rows: Sequence[Mapping[str, Any]],
+    entry: Callable[[Mapping[str, Any]], Entry],
+    *,
+    places: Mapping[str, int],
+    faults: list[str],
+) -> tuple[tuple[Entry, ...], tuple[UnshownEntry, ...]]:
+    """Return the entries of the rows, and the papers whose entry failed."""
+    made: list[Entry] = []
+    unshown: list[UnshownEntry] = []
+    for row in rows:
+        found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
+        made += found
+        if not found:
+            rank, paper_id = places[row["paper_id"]], one_line(row["paper_id"])
+            unshown.append(UnshownEntry(rank=rank, paper_id=paper_id, fault=faults[-1]))
+    return tuple(made), tuple(unshown)
+
+
+def _reasons(candidates: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """Count the removed papers by the code of their filter."""
+    return Counter(str(row["reason"]).partition(":")[0] for row in candidates if not row["passed"])
 
 
 def _each(

@@ -122,7 +122,7 @@ def _joined(traits: Sequence[str]) -> str:
 _MOST_AUTHORS = 6
 _MOST_TITLE = 1_000  # characters; the longest of 9,459 recorded titles has 241
 _MOST_NAME = 300  # characters of an author
-_READ = 5  # times the characters shown are read: white space and control characters are removed
+_READ = 5  # times as many characters as are shown are read, since cleaning removes white space and control characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

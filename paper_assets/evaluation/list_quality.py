@@ -256,7 +256,10 @@ def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, 
     }
 
 
-def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Comparison]]:
+Differences = Mapping[tuple[str, str], Mapping[str, Comparison]]  # by (list, purpose), by metric
+
+
+def against(figures: Figures, other: str, *, judging: EvaluationConfig) -> Differences:
     """Return for each list the differences to the list `other`, paired by profile, by metric of QUALITY.
 
     `other` is `NAME`, the list of the same purpose, or `NAME@PURPOSE`. Raises InvalidInput if it was not judged.

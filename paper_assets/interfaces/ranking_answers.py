@@ -20,7 +20,7 @@ from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.embeddings import remembered_vectors
-from paper_assets.stores.feedback import WORDS, last_ratings
+from paper_assets.stores.feedback import RATING_VALUES, last_ratings
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, ranked_paper, ranking
@@ -357,8 +357,8 @@ def citations(
     Raises InvalidInput, NotComputed.
     """
     if rated is not None:
-        if rated not in WORDS:
-            raise InvalidInput(f"a rating is one of {', '.join(WORDS)}, got {rated[:40]!r}")
+        if rated not in RATING_VALUES:
+            raise InvalidInput(f"a rating is one of {', '.join(RATING_VALUES)}, got {rated[:40]!r}")
         if day is not None:
             raise InvalidInput("a day and a rating: give one of them")
         ids = [rating.paper_id for rating in last_ratings(warehouse, profile) if rating.rating == rated]

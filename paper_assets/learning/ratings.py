@@ -17,8 +17,8 @@ from paper_assets.profile import PROFILE_NAME, load_profile
 from paper_assets.stores.feedback import (
     FORGETTABLE,
     KINDS,
-    TAKEN_BACK,
-    WORDS,
+    RATING_VALUES,
+    WITHDRAWN,
     Forgotten,
     NewRating,
     Place,
@@ -47,7 +47,6 @@ SIGNALS_IN_WORDS: Mapping[str, str] = {
     "citation": "copied its citation",
     "shelf": "put on the shelf",
 }
-VALUES: Mapping[str, int] = {"worth": 1, "later": 0, "no": -1}  # L1
 _LONGEST_NAME = 200
 
 
@@ -99,8 +98,8 @@ def rate(
     `paper_id` may be written in any form. Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound,
     StoreBusy.
     """
-    if rating not in WORDS:
-        raise InvalidInput(f"a rating is one of {', '.join(WORDS)}, got {rating[:40]!r}")
+    if rating not in RATING_VALUES:
+        raise InvalidInput(f"a rating is one of {', '.join(RATING_VALUES)}, got {rating[:40]!r}")
     known_as = str(split_paper_id(paper_id)[0])
     check_profile(warehouse, profile, profiles_dir)
     found = find_paper(warehouse, known_as)
@@ -140,7 +139,7 @@ def withdraw_rating(
     known_as = str(split_paper_id(paper_id)[0])
     check_profile(warehouse, profile, profiles_dir)
     before = _now(warehouse, profile).get(known_as)
-    append_ratings(warehouse, profile, [NewRating(paper_id=known_as, rating=TAKEN_BACK)], given_in=given_in, now=now)
+    append_ratings(warehouse, profile, [NewRating(paper_id=known_as, rating=WITHDRAWN)], given_in=given_in, now=now)
     return Rated(
         profile=profile,
         paper_id=known_as,
@@ -242,7 +241,7 @@ def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) ->
             {
                 "paper_id": each.paper_id,
                 "title": each.title,
-                "rating": None if each.rating == TAKEN_BACK else each.rating,
+                "rating": None if each.rating == WITHDRAWN else each.rating,
                 "rated_at": each.rated_at.isoformat(),
                 "given_in": each.given_in,
                 "ranking_day": each.ranking_day and each.ranking_day.isoformat(),

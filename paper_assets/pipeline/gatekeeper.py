@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
-from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError, RateLimited, StoreBusy
+from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError
 from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
@@ -34,6 +35,7 @@ from paper_assets.pipeline.rankings import (
 )
 from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
+    STOPS_ALL,
     Bars,
     Check,
     Checked,
@@ -68,8 +70,6 @@ from paper_assets.stores.rankings import (
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 
-_ENDS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)
-
 
 @dataclass(slots=True)
 class _Done:
@@ -102,9 +102,7 @@ def day_by_day(
                 for each in asked:
                     if each in done.new:
                         on_ranked(each, done.new[each])
-                if any(
-                    isinstance(each, RateLimited | StoreBusy | ClusterUnavailable) for each in done.failures.values()
-                ):
+                if any(isinstance(each, STOPS_ALL) for each in done.failures.values()):
                     break
     except ClusterUnavailable as failure:
         left = [each for each in ascending(partitions) if each not in done.new and each not in done.failures]
@@ -202,6 +200,33 @@ def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> 
     )
 
 
+_RANKING_COLUMNS = Columns(
+    [
+        ("rank", "int", "place, from 1"),
+        ("shown", "bool", "in the top K"),
+        ("paper_id", "string", "arXiv id without version"),
+        ("final", "double", "final score"),
+        *((name, "double", "dimension, 0..1") for name in DIMENSIONS),
+        ("bonus", "double", "ranking mode"),
+        ("soft_penalty", "double", "soft keywords"),
+        ("diversity_penalty", "double", "similarity to a chosen paper"),
+        ("penalty_keywords", "list<string>", "soft keywords found"),
+        ("evaluation_method", "string", "what judged the relevance"),
+        ("tags", "list<string>", "tags"),
+        ("lane", "string", "the interest, else the liked paper, that it matches best"),
+        ("below_line", "bool", "under the line, not shown"),
+        ("meaning", "double", "relevance: similarity of meaning to that interest"),
+        ("words", "double", "relevance: share of that interest's words"),
+        ("library", "double", "relevance: probability by the liked papers"),
+        ("lane_probability", "double", "relevance: probability by that interest alone"),
+        ("version", "int", "of the paper, as it was judged"),
+        ("learned", "double", "by how much your ratings moved relevance"),
+        ("learned_words", "list<string>", "words that did it"),
+        ("learned_near", "list<string>", "rated papers that did it"),
+    ]
+)
+
+
 def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """Report the top papers with their scores and the contribution of each dimension."""
     with workspace.warehouse.read_together() as warehouse:
@@ -211,57 +236,15 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
         known = papers_by_id(warehouse, [row["paper_id"] for row in top]).to_pylist()
         changed = _changes_since_the_day_before(warehouse, stored)
     titles = {row["paper_id"]: row["title"] for row in known}
-    weights = header["weights"]
-    parts = {name: [weights[name] * row[name] for row in top] for name in DIMENSIONS}
-    if any(row["learned"] for row in top):
-        parts["learned"] = [weights["semantic_relevance"] * learned_of(row) for row in top]
-    parts |= {name: [row[name] for row in top] for name in ADDED if any(row[name] for row in top)}
     return Report(
         stored.inputs,
         {
             "dagster/row_count": stored.rows.num_rows,
-            "dagster/column_schema": Columns(
-                [
-                    ("rank", "int", "place, from 1"),
-                    ("shown", "bool", "in the top K"),
-                    ("paper_id", "string", "arXiv id without version"),
-                    ("final", "double", "final score"),
-                    *((name, "double", "dimension, 0..1") for name in DIMENSIONS),
-                    ("bonus", "double", "ranking mode"),
-                    ("soft_penalty", "double", "soft keywords"),
-                    ("diversity_penalty", "double", "similarity to a chosen paper"),
-                    ("penalty_keywords", "list<string>", "soft keywords found"),
-                    ("evaluation_method", "string", "what judged the relevance"),
-                    ("tags", "list<string>", "tags"),
-                    ("lane", "string", "the interest, else the liked paper, that it matches best"),
-                    ("below_line", "bool", "under the line, not shown"),
-                    ("meaning", "double", "relevance: similarity of meaning to that interest"),
-                    ("words", "double", "relevance: share of that interest's words"),
-                    ("library", "double", "relevance: probability by the liked papers"),
-                    ("lane_probability", "double", "relevance: probability by that interest alone"),
-                    ("version", "int", "of the paper, as it was judged"),
-                    ("learned", "double", "by how much your ratings moved relevance"),
-                    ("learned_words", "list<string>", "words that did it"),
-                    ("learned_near", "list<string>", "rated papers that did it"),
-                ]
-            ),
-            "top_papers": Table(
-                ["rank", "match" if "nudge" in header else "score", "relevance", "recency", "paper", "tags"],
-                [
-                    (
-                        row["rank"],
-                        order_value(row, header),
-                        row["semantic_relevance"],
-                        row["recency"],
-                        f"{row['paper_id']} {titles.get(row['paper_id'], '')}",
-                        ", ".join(row["tags"]),
-                    )
-                    for row in top
-                ],
-            ),
+            "dagster/column_schema": _RANKING_COLUMNS,
+            "top_papers": _top_papers(top, titles, header),
             "score_breakdown": StackedBars(
                 [f"{row['rank']}. {titles.get(row['paper_id'], row['paper_id'])}" for row in top],
-                parts,
+                _contributions(top, header["weights"]),
                 title=f"What each dimension brought, {stored.profile}, {stored.day}",
             ),
             "changed": Markdown(changed),
@@ -284,6 +267,31 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "file": Path(header["output_path"]),
         },
     )
+
+
+def _top_papers(top: Sequence[Mapping[str, Any]], titles: Mapping[str, str], header: Mapping[str, Any]) -> Table:
+    return Table(
+        ["rank", "match" if "nudge" in header else "score", "relevance", "recency", "paper", "tags"],
+        [
+            (
+                row["rank"],
+                order_value(row, header),
+                row["semantic_relevance"],
+                row["recency"],
+                f"{row['paper_id']} {titles.get(row['paper_id'], '')}",
+                ", ".join(row["tags"]),
+            )
+            for row in top
+        ],
+    )
+
+
+def _contributions(top: Sequence[Mapping[str, Any]], weights: Mapping[str, float]) -> dict[str, list[float]]:
+    """Return by name what was added to the score of each paper: weighted dimensions, ratings, bonus, penalties."""
+    parts = {name: [weights[name] * row[name] for row in top] for name in DIMENSIONS}
+    if any(row["learned"] for row in top):
+        parts["learned"] = [weights["semantic_relevance"] * learned_of(row) for row in top]
+    return parts | {name: [row[name] for row in top] for name in ADDED if any(row[name] for row in top)}
 
 
 def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> str:

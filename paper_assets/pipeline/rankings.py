@@ -259,9 +259,9 @@ def ranking_work(
 def _questions(
     warehouse: Warehouse, profile: Profile, ranked: Ranking, task: RankingTask, *, model: str | None
 ) -> dict[str, list[str]]:
-    """Return the papers to ask the reader about, and for a new reader a first set to rate.
+    """Return the papers to ask the reader about (`questions`), and for a new reader a first set to rate (`teach`).
 
-    None if learning is off, without a model, and if the ranking has no probabilities.
+    Both are empty if learning is off, without a model, and if the ranking has no probabilities.
     """
     asked: dict[str, list[str]] = {"questions": [], "teach": []}
     if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["line"] is None:

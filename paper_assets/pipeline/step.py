@@ -260,6 +260,9 @@ def stale(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) 
     return [each for each in ascending(partitions) if each.profile in first and each.of_day >= first[each.profile]]
 
 
+STOPS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)  # every other partition would fail the same way
+
+
 def one_by_one(
     partitions: Sequence[Partition],
     make: Callable[[Partition], bool],
@@ -269,8 +272,7 @@ def one_by_one(
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Make each partition, ascending; a failure stops only partitions that depend on it.
 
-    After RateLimited, StoreBusy and ClusterUnavailable nothing more is tried, since the next would fail the same way.
-    Returns (new, failures).
+    After a failure of `STOPS_ALL` nothing more is tried. Returns (new, failures).
     """
     new: dict[Partition, bool] = {}
     failures: dict[Partition, PaperAssetsError] = {}
@@ -282,7 +284,7 @@ def one_by_one(
             new[partition] = make(partition)
         except Exception as error:
             failures[partition] = failure = named_error(error, f"{partition}")
-            if isinstance(failure, RateLimited | StoreBusy | ClusterUnavailable):
+            if isinstance(failure, STOPS_ALL):
                 break
     return new, failures
 

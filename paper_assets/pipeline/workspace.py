@@ -136,12 +136,6 @@ class Workspace:
         return model
 
 
-def _cluster(address: str) -> "Cluster":
-    from paper_assets.cluster.client import Cluster
-
-    return Cluster(address=address)
-
-
 def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clock) -> Workspace:
     """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
     yet.
@@ -149,11 +143,35 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
     environ = kept_environment(environ, settings.home, clock)
     code_state()  # as this process has loaded it, for what is remembered of digests
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
-
     cluster = _cluster(settings.dask) if settings.dask else None
+    load_embedder_once = _embedder_loader(settings, cluster)
+    return Workspace(
+        settings=settings,
+        warehouse=warehouse,
+        vector_index=VectorIndex(settings.vectors_place, deadline=settings.store_deadline),
+        load_embedder=load_embedder_once,
+        load_grader=_grader_loader(settings, load_embedder_once),
+        # Functions and not partials, whose repr would show the keys in `environ`.
+        load_judge=lambda: _judge(settings, environ, warehouse),
+        load_daily_answers=lambda: _daily_answers(settings, environ, warehouse),
+        load_verifier=lambda: _verifier(environ, warehouse),
+        load_writer=lambda workspace: _writer(workspace, settings, environ, warehouse),
+        access=Access(settings=settings, environ=environ),
+        enrich_papers=enricher(settings, environ, warehouse),
+        clock=clock,
+        cluster=cluster,
+    )
 
+
+def _cluster(address: str) -> "Cluster":
+    from paper_assets.cluster.client import Cluster
+
+    return Cluster(address=address)
+
+
+def _embedder_loader(settings: Settings, cluster: "Cluster | None") -> Callable[[], Embedder]:
     @cache
-    def embedder() -> Embedder:
+    def load() -> Embedder:
         model = load_embedder(settings.embedding_model)
         if cluster is None:
             return model
@@ -161,58 +179,52 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
 
         return spread(model, cluster, model=settings.embedding_model)
 
+    return load
+
+
+def _grader_loader(settings: Settings, embedder: Callable[[], Embedder]) -> "Callable[[], Grader]":
     @cache
-    def grader() -> "Grader":
+    def load() -> "Grader":
         from paper_assets.models.cross_encoder import load_cross_encoder
         from paper_assets.retrieval.grading import load_grader
 
         return load_grader(lambda: load_cross_encoder(settings.cross_encoder), embedder)
 
-    def judge() -> "StanceJudge":
-        from paper_assets.retrieval.stance_judges import open_judge
+    return load
 
-        return open_judge(settings, environ, warehouse)
 
-    def daily_answers() -> "DailyAnswers":
-        from paper_assets.pipeline.desk_answers import DailyAnswers
+def _judge(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "StanceJudge":
+    from paper_assets.retrieval.stance_judges import open_judge
 
-        return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
+    return open_judge(settings, environ, warehouse)
 
-    def verifier() -> Verifier:
-        return open_verifier(
-            environ,
-            known=lambda keys: known_answers(warehouse, keys),
-            keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
-        )
 
-    def writer(workspace: Workspace) -> "Writer":
-        from paper_assets.rewriting.best_practices import archive_of
-        from paper_assets.rewriting.writing import open_writer
+def _daily_answers(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "DailyAnswers":
+    from paper_assets.pipeline.desk_answers import DailyAnswers
 
-        try:
-            model = workspace.load_embedder()
-        except ModelUnavailable:
-            model = None
-        return open_writer(
-            environ,
-            archive=archive_of(settings, warehouse, workspace.vector_index, model),
-            cache=StoredAnswers(warehouse),
-            clock=workspace.clock,
-            config=settings.rewriting,
-        )
+    return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
 
-    return Workspace(
-        settings=settings,
-        warehouse=warehouse,
-        vector_index=VectorIndex(settings.vectors_place, deadline=settings.store_deadline),
-        load_embedder=embedder,
-        load_grader=grader,
-        load_judge=judge,
-        load_daily_answers=daily_answers,
-        load_verifier=verifier,
-        load_writer=writer,
-        access=Access(settings=settings, environ=environ),
-        enrich_papers=enricher(settings, environ, warehouse),
-        clock=clock,
-        cluster=cluster,
+
+def _verifier(environ: Mapping[str, str], warehouse: Warehouse) -> Verifier:
+    return open_verifier(
+        environ,
+        known=lambda keys: known_answers(warehouse, keys),
+        keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
+    )
+
+
+def _writer(workspace: Workspace, settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "Writer":
+    from paper_assets.rewriting.best_practices import archive_of
+    from paper_assets.rewriting.writing import open_writer
+
+    try:
+        model = workspace.load_embedder()
+    except ModelUnavailable:
+        model = None
+    return open_writer(
+        environ,
+        archive=archive_of(settings, warehouse, workspace.vector_index, model),
+        cache=StoredAnswers(warehouse),
+        clock=workspace.clock,
+        config=settings.rewriting,
     )

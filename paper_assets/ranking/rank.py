@@ -133,10 +133,10 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     `verifier` is the language model that judges papers of doubtful relevance (None: no such check). `calibration` turns
     comparisons into probabilities (None: the package's).
     """
-    candidates, profile, options, scoring = task.candidates, task.profile, task.options, task.scoring
+    candidates, options, scoring = task.candidates, task.options, task.scoring
     queries, vectors = task.queries, task.vectors.papers if task.vectors else None
     calibration = (calibration or standard_calibration()).for_model(task.vectors.model if task.vectors else None)
-    content = profile.content if profile else None
+    content = task.profile.content if task.profile else None
     if content and queries is None:
         queries = interest_queries(content.interests, options=options, scoring=scoring)
     by_field = paper_words(candidates) if queries else None
@@ -149,26 +149,11 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
     facts = _facts(candidates, words, content, considered, task=task)
     scored = _scored(candidates, paper_texts(candidates), facts, relevance, task=task, vectors=vectors, queries=queries)
-    shift = None
-    if task.preferences and candidates.num_rows:
-        shift = shift_of(
-            task.preferences,
-            vectors=vectors,
-            words=words,
-            dimensions=scored.dimensions,
-            background=calibration.background,
-        )
+    shift = _shift(task, scored, words, calibration=calibration)
+    if shift:
         scored = replace(scored, shift=shift.values)
-    check = None
-    if verifier and queries and method == EMBEDDING and options.enable_llm_verification:
-        check = check_relevance(
-            candidates,
-            relevance.values,
-            queries.in_words,
-            verifier=verifier,
-            scoring=scoring,
-            asked_first=partial(asked_first, scored, options=options, scoring=scoring),
-        )
+    check = _check(task, scored, relevance, queries, verifier=verifier if method == EMBEDDING else None)
+    if check:
         scored = scored.with_relevance(check.relevance)
         facts = replace(facts, llm_verified=check.verified)
     scored = scored.with_days_line()
@@ -344,6 +329,40 @@ def _scored(
         else None,
         line_rule=_line_rule(queries, task),
     ).with_relevance(relevance.values)
+
+
+def _shift(task: RankingTask, scored: Scored, words: IndexedTexts | None, *, calibration: Calibration) -> Shift | None:
+    """Return by how much ratings move the relevance of each paper; None if they have taught nothing."""
+    if not task.preferences or not task.candidates.num_rows:
+        return None
+    return shift_of(
+        task.preferences,
+        vectors=task.vectors.papers if task.vectors else None,
+        words=words,
+        dimensions=scored.dimensions,
+        background=calibration.background,
+    )
+
+
+def _check(
+    task: RankingTask,
+    scored: Scored,
+    relevance: Relevance,
+    queries: InterestQueries | None,
+    *,
+    verifier: Verifier | None,
+) -> LLMCheck | None:
+    """Have the language model judge papers of doubtful relevance; None without one, or if the options forbid it."""
+    if not verifier or not queries or not task.options.enable_llm_verification:
+        return None
+    return check_relevance(
+        task.candidates,
+        relevance.values,
+        queries.in_words,
+        verifier=verifier,
+        scoring=task.scoring,
+        asked_first=partial(asked_first, scored, options=task.options, scoring=task.scoring),
+    )
 
 
 def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule | None:

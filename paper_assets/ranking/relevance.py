@@ -53,13 +53,12 @@ def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
     The first round contains every interest once, the next rounds repeat them: the model reads only the first 256
     word pieces, so that repetitions are cut before interests are.
     """
-    lanes = _lanes(interests)
     return ". ".join(
         interest
         for round_ in range(max(repeats))
-        for times, lane in zip(repeats, lanes, strict=True)
+        for times, level in zip(repeats, _levels(interests), strict=True)
         if round_ < times
-        for interest in lane
+        for interest in level
     )
 
 
@@ -72,8 +71,8 @@ def keyword_relevance(
     """
     weighted_words = [
         (times, _words(interest))
-        for times, lane in zip(repeats, _lanes(interests), strict=True)
-        for interest in lane
+        for times, level in zip(repeats, _levels(interests), strict=True)
+        for interest in level
         if times and _words(interest)
     ]
     relevance = np.zeros(len(texts))
@@ -87,7 +86,7 @@ def keyword_relevance(
     return relevance / sum(times for times, _ in weighted_words)
 
 
-def _lanes(interests: Interests) -> tuple[list[str], list[str], list[str]]:
+def _levels(interests: Interests) -> tuple[list[str], list[str], list[str]]:
     return interests.primary, interests.secondary, interests.exploratory
 
 
@@ -431,16 +430,15 @@ def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]])
 
 def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
     """Return the view with all interests in one text, repeated by level; without `repeats`, each appears once."""
-    once = ". ".join(dict.fromkeys([*interests.primary, *interests.secondary, *interests.exploratory]))
+    once = ". ".join(dict.fromkeys(interest for level in _levels(interests) for interest in level))
     text = interest_text(interests, repeats=repeats) if repeats else once
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
 def _lanes_view(interests: Interests, weights: tuple[float, float, float]) -> View:
     """Return the view with one text for each interest; one in two levels counts in the first."""
-    levels = (interests.primary, interests.secondary, interests.exploratory)
     lanes: dict[str, float] = {}
-    for weight, level in zip(weights, levels, strict=True):
+    for weight, level in zip(weights, _levels(interests), strict=True):
         for interest in level:
             lanes.setdefault(interest, weight)
     texts = tuple(without_introduction(interest) for interest in lanes)

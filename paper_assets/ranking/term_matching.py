@@ -207,14 +207,8 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
     for term in sorted(terms_of(interest), key=lambda term: term.second is None):
         if any(term.first in (pair.first, pair.second) for pair in matched if pair.second is not None):
             continue
-        parts = [
-            (term.first, *sorted(term.as_first)),
-            *([(term.second, *sorted(term.as_second))] if term.second else []),
-        ]
-        words = (r"(?![^\W_])[\W_]+").join(
-            f"(?:{'|'.join(re.escape(form) for word in part for form in _forms(word))})" for part in parts
-        )
-        short = "|".join(re.escape(form) for acronym in sorted(term.acronyms) for form in _forms(acronym))
+        words = r"(?![^\W_])[\W_]+".join(f"(?:{_any_of(side)})" for side in term.sides)
+        short = _any_of(sorted(term.acronyms))
         pattern = re.compile(rf"(?<![^\W_])(?:{words}{f'|({short})' if short else ''})(?![^\W_])")
         match = next(((field, hit) for field, text in enumerate(texts) if (hit := pattern.search(text))), None)
         if match is not None:

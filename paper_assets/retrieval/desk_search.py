@@ -119,7 +119,7 @@ def similar_papers(
 
 
 def similar_ids(corpus: Corpus, paper: Paper, *, limit: int = 10) -> dict[str, float]:
-    """The ids of the stored papers most like a given one, best first, each with its similarity from 0 to 1."""
+    """Return the ids of the stored papers most like a given one, best first, each with its similarity from 0 to 1."""
     return {each.source_id: round(float(each.score), 4) for each in _most_similar(corpus, paper, limit, ())}
 
 

@@ -30,9 +30,10 @@ from paper_assets.text.sentences import quoted_sentence, sentence_spans, without
 from paper_assets.text.words import asks, stem, words_in
 
 GATHERED = 24  # passages that are judged
-WRITTEN_FROM = 8  # of them the answer is written from, at most
+WRITTEN_FROM = 8  # the most passages from which the answer is written
 EXTRACTED = 5  # papers quoted by an extractive answer
 LONGEST_QUESTION = 2_000  # characters
+_MOST_OF_PAPER = 3  # passages of one paper that are judged
 _JUDGED_AT_ONCE = 12  # passages in one question to the model
 _MOST_CHARACTERS = 2_400  # of a passage that are shown
 _USEFUL = 4  # relevance from 0 to 10 from which a passage may be used
@@ -124,10 +125,9 @@ def gather_passages(
     data_types: Sequence[DataType] = ("abstract", "fulltext"),
     most: int = GATHERED,
 ) -> list[Candidate]:
-    """Return the passages that fit a question best, best first, at most three of one paper.
+    """Return the passages that fit a question best, best first, at most `_MOST_OF_PAPER` of one paper.
 
-       `where` must hold the access rule (`merge.access`).
-    Raises InvalidInput (an empty or too long question), StoreError.
+    `where` must hold the access rule (`merge.access`). Raises InvalidInput (an empty or too long question), StoreError.
     """
     if not words_in(question) or len(question) > LONGEST_QUESTION:
         raise InvalidInput(f"a question needs words, at most {LONGEST_QUESTION:,} characters; got {question[:60]!r}")
@@ -139,7 +139,7 @@ def gather_passages(
     kept: list[Candidate] = []
     of_paper: dict[str, int] = {}
     for candidate in sorted(found, key=lambda each: (-each.score, each.doc_id)):
-        if of_paper.get(candidate.source_id, 0) < 3:
+        if of_paper.get(candidate.source_id, 0) < _MOST_OF_PAPER:
             of_paper[candidate.source_id] = of_paper.get(candidate.source_id, 0) + 1
             kept.append(candidate)
     return kept[:most]
@@ -372,8 +372,9 @@ def _citation(candidate: Candidate, quote: str) -> Citation:
 
 
 def _sentence_scores(question: str, sentences: Sequence[str], embedder: Embedder | None) -> list[float]:
-    """Return how well each sentence answers: the cosine with the question plus a share for its words; words alone
-    without.
+    """Return how well each sentence answers: its cosine to the question mixed with the share of the question's words.
+
+    Without an embedder, the share of words alone.
     """
     if not sentences:
         return []

@@ -102,63 +102,113 @@ def claim_key(claim: str) -> str:
     return " ".join(claim.casefold().split())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Original:
+    """What the numbers of a rewrite are compared with.
+
+    Attributes:
+        text: the original, in the form of `plain`, with percentiles and versions spelt out.
+        known: its numbers.
+        rates: the rates that it states as a pair of numbers.
+        names: the names in it, `squeezed`.
+        counted: its numbers by what they count.
+        lists: the lengths of its lists.
+        share: tolerance of a share in words.
+    """
+
+    text: str
+    known: Sequence[Quantity]
+    rates: Sequence[float]
+    names: frozenset[str]
+    counted: dict[str, set[float]]
+    lists: set[float]
+    share: float
+
+
+def _read_original(source: str) -> _Original:
+    text = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
+    known = quantities(text)
+    rates = list(rates_of(known, text))
+    known += [*starts_of_ranges(known, text), *units_alone(text)]
+    has_shares_in_words = any(given.kinds == {"share"} and given.decimals is None for given in known)
+    return _Original(
+        text=text,
+        known=known,
+        rates=rates,
+        names=frozenset(squeezed(word) for word in words_of(text) if not word[0].isdigit()),
+        counted=_by_counted(known),
+        lists=_lengths_of_lists(text),
+        share=_SHARE_BESIDE_WORDS if has_shares_in_words else _SHARE,
+    )
+
+
 def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
     """Yield the numbers of `text` that `source` lacks, and whether it contradicts them."""
-    source = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
-    known, numbers = quantities(source), [*with_scales(quantities(text), text)]
-    rates = list(rates_of(known, source))
-    known += [*starts_of_ranges(known, source), *units_alone(source)]
-    shown = {number.start for number in shown_sums(numbers, known, text)}
+    original, numbers = _read_original(source), [*with_scales(quantities(text), text)]
+    sums = {number.start for number in shown_sums(numbers, original.known, text)}
     numbers = _with_possible_kinds(numbers, text, language)
-    names = {squeezed(word) for word in words_of(source) if not word[0].isdigit()}
-    counted, lists = _by_counted(known), _lengths_of_lists(source)
-    in_words = any(given.kinds == {"share"} and given.decimals is None for given in known)
-    share = _SHARE_BESIDE_WORDS if in_words else _SHARE
-    together = _read_together(numbers, known, text, rates)
+    together = _read_together(numbers, original.known, text, original.rates)
     reported: set[tuple[float, frozenset[str]]] = set()
     for number in numbers:
         if (
             (number.value, number.kinds) in reported
             or number in together
+            or number.start in sums
             or _is_pronoun(number)
             or _is_formula(number, text)
-        ):
-            continue
-        if (
-            is_difference(number, text, known)
-            or is_part(number, known, source)
-            or number.start in shown
-            or _is_prefixed(number, text, known, source)
-            or (
-                "share" in number.kinds
-                and number.decimals is not None
-                and any(_close(rate, number.value) for rate in rates)
-            )
-            or ("percent" in number.kinds and any(is_rounded(100 * rate, number) for rate in rates))
-            or _is_year(number, text, known)
-        ):
-            continue
-        if number.decimals is not None and number.before and squeezed(number.before + number.shown) in names:
-            continue  # "GPT 4" for "GPT-4"
-        if (
-            number.decimals is None
-            and number.value in lists
-            and not _miscounts(number, text)
-            and number.kinds == {"count"}
-            and not _contradicts(number, counted)
-        ):
-            continue
-        supporting = _supporting(number, text, known, language, share=share)
-        if (
-            supporting
-            and not _contradicts(number, counted)
-            and not _miscounts(number, text)
-            and not _another_part(number, text, supporting, known, source)
+            or _is_derived(number, text, original)
+            or _is_part_of_name(number, original)
+            or _is_length_of_list(number, text, original)
+            or _is_supported(number, text, original, language)
         ):
             continue
         reported.add((number.value, number.kinds))
         written = number.shown.replace(".", ",") if language in DECIMAL_COMMA else number.shown
-        yield written, _is_contradicted(number, known)
+        yield written, _is_contradicted(number, original.known)
+
+
+def _is_derived(number: Quantity, text: str, original: _Original) -> bool:
+    """Return whether it follows from numbers of the original: a difference, a part, a rate, another unit, a year."""
+    known, rates = original.known, original.rates
+    if "share" in number.kinds and number.decimals is not None and any(_close(rate, number.value) for rate in rates):
+        return True
+    if "percent" in number.kinds and any(is_rounded(100 * rate, number) for rate in rates):
+        return True
+    return (
+        is_difference(number, text, known)
+        or is_part(number, known, original.text)
+        or _is_prefixed(number, text, known, original.text)
+        or _is_year(number, text, known)
+    )
+
+
+def _is_part_of_name(number: Quantity, original: _Original) -> bool:
+    """Return whether it belongs to a name of the original that is written apart: "GPT 4" for "GPT-4"."""
+    return bool(
+        number.decimals is not None and number.before and squeezed(number.before + number.shown) in original.names
+    )
+
+
+def _is_length_of_list(number: Quantity, text: str, original: _Original) -> bool:
+    """Return whether it counts, in words, the items of a list of the original."""
+    return (
+        number.decimals is None
+        and number.value in original.lists
+        and number.kinds == {"count"}
+        and not _miscounts(number, text)
+        and not _contradicts(number, original.counted)
+    )
+
+
+def _is_supported(number: Quantity, text: str, original: _Original, language: str) -> bool:
+    """Return whether the original gives the same amount, of the same thing."""
+    supporting = _supporting(number, text, original.known, language, share=original.share)
+    return bool(
+        supporting
+        and not _contradicts(number, original.counted)
+        and not _miscounts(number, text)
+        and not _another_part(number, text, supporting, original.known, original.text)
+    )
 
 
 def _with_possible_kinds(numbers: Sequence[Quantity], text: str, language: str) -> list[Quantity]:

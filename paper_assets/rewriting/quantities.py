@@ -297,6 +297,9 @@ def _in_digits(text: str) -> Iterator[Quantity]:
         )
 
 
+_Words = list[tuple[str, int, int, bool]]  # in lower case, start, end, and whether it is part of a compound
+
+
 def _in_words(text: str) -> Iterator[Quantity]:
     """Yield numbers in words: twenty-five, three hundred, a thousand, twice, threefold, two thirds, half."""
     words = [
@@ -306,63 +309,92 @@ def _in_words(text: str) -> Iterator[Quantity]:
     ]
     place = 0
     while place < len(words):
-        first, (word, start, end, compound) = place, words[place]
-        follows = words[place + 1][0] if place + 1 < len(words) else ""
-        value: float | None = None
-        kind: Kind = "count"
-        if word == "twice" and _NOT_TWICE.search(text[max(0, start - 40) : start]):
-            pass  # "none is counted twice" says how often, not how much
-        elif word in _FACTORS:
-            value, kind = _FACTORS[word], "times"
-        elif word == "half" and (time := _HALF_UNIT.match(text, end)):
-            end, unit = time.end(), UNITS[time[1]]
-            yield Quantity(
-                value=0.5, kinds=frozenset({"count"}), shown=word, start=start, end=end, unit=unit, decimals=1
-            )
-        elif follows == "quarter" and (time := _QUARTERS_OF.match(text, start)):
-            yield Quantity(
-                value=0.25 * ONES.get(word, 1.0),
-                kinds=frozenset({"count"}),
-                shown=time[0],
-                start=start,
-                end=time.end(),
-                unit=UNITS[time[1].lower()],
-                decimals=2,
-            )
-            place += 1
-        elif word == "half" and follows in ("a", "an"):
-            scale = words[place + 2][0] if place + 2 < len(words) else ""
-            if scale in _SCALES:
-                value, place = 0.5 * _SCALES[scale], place + 2  # "half a circle" explains and counts nothing
-        elif word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
-            value, kind = _HALVES[word], "share"
-        elif word in ("a", "an", "one", "another") and follows in _PARTS and _is_share(words, place + 1):
-            value, kind, place = 1 / _PARTS[follows], "share", place + 1
-        elif ONES.get(word, 0) > 1 and follows.removesuffix("s") in _PARTS and follows != "seconds":
-            value, kind, place = ONES[word] / _PARTS[follows.removesuffix("s")], "share", place + 1
-        elif word in ("a", "an", "every") and follows in _SCALES:
-            value = 1.0
-            while place + 1 < len(words) and words[place + 1][0] in _SCALES:  # a hundred thousand
-                value, place = value * _SCALES[words[place + 1][0]], place + 1
-        elif word.endswith("fold") and word.removesuffix("fold") in ONES | _TENS:
-            value, kind = (ONES | _TENS)[word.removesuffix("fold")], "times"
-        elif word in _TENS or word in ONES or word == "dozen":
-            value = _TENS.get(word, ONES.get(word, 12.0))
-            if word in _TENS and 0 < ONES.get(follows, 0) < 10:
-                value, place = value + ONES[follows], place + 1
-            while place + 1 < len(words) and words[place + 1][0] in _SCALES:
-                value, place = value * _SCALES[words[place + 1][0]], place + 1
-            if compound and words[first][0] in ("zero", "one") and place == first:
-                value = None  # zero-shot, one-dimensional
-        if value is not None:
-            shown = " ".join(each[0] for each in words[first : place + 1])
-            end = words[place][2]
-            before = words[first - 1][0] if first else ""
-            found = Quantity(value=value, kinds=frozenset({kind}), shown=shown, start=start, end=end, before=before)
-            signed = _signed(text, found) if kind == "count" else _of_words(text, found)
-            part = words[place][3] and place == first and place + 1 < len(words) and words[place + 1][1] == end + 1
-            yield replace(signed, counted=f"-{stem(follows)}") if part and kind == "count" else signed  # two-stage
+        if part := _part_of_a_unit(text, words, place):
+            found, place = part
+            yield found
+        else:
+            first = place
+            value, kind, place = _value_in_words(text, words, first)
+            if value is not None:
+                yield _quantity(text, words, first, place, value=value, kind=kind)
         place += 1
+
+
+def _follows(words: _Words, place: int) -> str:
+    """Return the word after a place, "" at the end."""
+    return words[place + 1][0] if place + 1 < len(words) else ""
+
+
+def _part_of_a_unit(text: str, words: _Words, place: int) -> tuple[Quantity, int] | None:
+    """Return "half an hour" or "a quarter of an hour", if it begins at a place, and the place of its last word."""
+    word, start, end, _ = words[place]
+    count = frozenset[Kind]({"count"})
+    if word == "half" and (time := _HALF_UNIT.match(text, end)):
+        unit = UNITS[time[1]]
+        return Quantity(value=0.5, kinds=count, shown=word, start=start, end=time.end(), unit=unit, decimals=1), place
+    if _follows(words, place) == "quarter" and (time := _QUARTERS_OF.match(text, start)):
+        value, unit = 0.25 * ONES.get(word, 1.0), UNITS[time[1].lower()]
+        found = Quantity(value=value, kinds=count, shown=time[0], start=start, end=time.end(), unit=unit, decimals=2)
+        return found, place + 1
+    return None
+
+
+def _value_in_words(text: str, words: _Words, place: int) -> tuple[float | None, Kind, int]:
+    """Return the number that begins at a place (None: no number), its kind, and the place of its last word."""
+    word, start, _, compound = words[place]
+    follows = _follows(words, place)
+    if word == "twice" and _NOT_TWICE.search(text[max(0, start - 40) : start]):
+        return None, "count", place  # "none is counted twice" says how often, not how much
+    if word in _FACTORS:
+        return _FACTORS[word], "times", place
+    if word == "half" and follows in ("a", "an"):
+        scale = _SCALES.get(_follows(words, place + 1))  # "half a circle" explains and counts nothing
+        return (0.5 * scale, "count", place + 2) if scale else (None, "count", place)
+    if word in _HALVES and not (word == "halves" and words[max(0, place - 1)][0] in ("two", "both")):
+        return _HALVES[word], "share", place
+    if word in ("a", "an", "one", "another") and follows in _PARTS and _is_share(words, place + 1):
+        return 1 / _PARTS[follows], "share", place + 1
+    if ONES.get(word, 0) > 1 and follows.removesuffix("s") in _PARTS and follows != "seconds":
+        return ONES[word] / _PARTS[follows.removesuffix("s")], "share", place + 1
+    if word in ("a", "an", "every") and follows in _SCALES:
+        value, last = _scaled(1.0, words, place)
+        return value, "count", last
+    if word.endswith("fold") and word.removesuffix("fold") in ONES | _TENS:
+        return (ONES | _TENS)[word.removesuffix("fold")], "times", place
+    if word in _TENS or word in ONES or word == "dozen":
+        value, last = _TENS.get(word, ONES.get(word, 12.0)), place
+        if word in _TENS and 0 < ONES.get(follows, 0) < 10:
+            value, last = value + ONES[follows], place + 1
+        value, last = _scaled(value, words, last)
+        if compound and word in ("zero", "one") and last == place:
+            return None, "count", place  # zero-shot, one-dimensional
+        return value, "count", last
+    return None, "count", place
+
+
+def _scaled(value: float, words: _Words, place: int) -> tuple[float, int]:
+    """Multiply by the scales that follow a place, as in "a hundred thousand"; return the place of the last one too."""
+    while _follows(words, place) in _SCALES:
+        value, place = value * _SCALES[words[place + 1][0]], place + 1
+    return value, place
+
+
+def _quantity(text: str, words: _Words, first: int, last: int, *, value: float, kind: Kind) -> Quantity:
+    """Return the number in the words from `first` to `last`, with its sign, bound and counted word."""
+    start, end = words[first][1], words[last][2]
+    found = Quantity(
+        value=value,
+        kinds=frozenset({kind}),
+        shown=" ".join(each[0] for each in words[first : last + 1]),
+        start=start,
+        end=end,
+        before=words[first - 1][0] if first else "",
+    )
+    signed = _signed(text, found) if kind == "count" else _of_words(text, found)
+    compound = words[last][3] and last == first and last + 1 < len(words) and words[last + 1][1] == end + 1
+    if compound and kind == "count":
+        return replace(signed, counted=f"-{stem(_follows(words, first))}")  # two-stage
+    return signed
 
 
 def _of_words(text: str, found: Quantity) -> Quantity:
@@ -375,7 +407,7 @@ def _of_words(text: str, found: Quantity) -> Quantity:
     )
 
 
-def _is_share(words: list[tuple[str, int, int, bool]], part: int) -> bool:
+def _is_share(words: _Words, part: int) -> bool:
     """Return whether it is a share: "a third of", "a third less", not "a third method"."""
     last = part + 1 == len(words) or words[part + 1][1] - words[part][2] > 1  # "by a third."
     after = "" if last else words[part + 1][0]

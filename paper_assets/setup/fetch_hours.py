@@ -27,7 +27,7 @@ def next_due(settings: Settings, now: datetime) -> datetime:
 
 
 def _moments(settings: Settings, now: datetime, *, step: int) -> list[datetime]:
-    """The due moments of nine days from yesterday on, or until tomorrow, in UTC and in this order."""
+    """Return the due moments of ten days in UTC: from yesterday on (`step` 1), or back from tomorrow (-1)."""
     zone = ZoneInfo(settings.time_zone)
     today = now.astimezone(zone).date()
     days = [today + step * timedelta(days=number - 1) for number in range(10)]

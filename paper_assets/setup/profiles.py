@@ -14,8 +14,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound, StoreUnwritable
 from paper_assets.library.entries import Entry, Imported, import_library, library_id
-from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.profile import PROFILE_NAME, Profile, profile_content, profile_folders, read_json
+from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
@@ -241,14 +240,6 @@ def existing_profile(place: Place, name: str) -> Path:
     names = profile_names(place)
     hint = f"; profiles: {', '.join(names[:10])}" if names else "; `paper-assets profile new` makes one"
     raise InvalidProfile(f"there is no profile {name[:60]!r} in {place.profiles_dir}{hint}")
-
-
-def stored_or_none(place: Place, name: str) -> Profile | None:
-    """Return the profile if it can be read."""
-    try:
-        return load_valid_profile(existing_profile(place, name))
-    except InvalidProfile:
-        return None
 
 
 def check_record(record: object, *, source: str) -> Mapping[str, Any]:

@@ -31,7 +31,6 @@ from paper_assets.sources.paper_fields import (
     plain_tex,
     with_code_url,
 )
-from paper_assets.sources.source import Source
 
 _LONGEST_LINE = 10_000_000  # bytes; the longest record of the arXiv snapshot has a tenth of it
 _BOM = b"\xef\xbb\xbf"
@@ -252,10 +251,3 @@ def _text(value: object) -> str | None:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-BULK_FILES = Source(
-    name="files",
-    title="files",
-    read_file=lambda path, on_fault: read_papers(path, on_fault=on_fault),
-)

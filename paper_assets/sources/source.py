@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, SourceError
@@ -131,7 +130,6 @@ class ChangesPage:
 # (set, first day, last day or None: until now, place of the page or None: the first one)
 PageOfChanges = Callable[[str, date, date | None, str | None], ChangesPage]
 PapersOfDay = Callable[[date], list[Paper]]
-ReadFile = Callable[[Path, Callable[[str], None] | None], Iterator[Paper]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,5 +167,3 @@ class Source:
     words_only: bool = False  # searches ignore author and category
     # Raises InvalidInput for a question that the source does not support.
     check_question: Callable[[Question], None] | None = None
-    # The papers of a file; the function receives a message for each invalid record; without it they raise InvalidInput.
-    read_file: ReadFile | None = None

@@ -18,17 +18,10 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.settings import Settings
 from paper_assets.sources.arxiv import ARXIV, at_mirror
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
-from paper_assets.sources.bulk_files import BULK_FILES
 from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
 from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source
 
-SOURCES: tuple[Source, ...] = (
-    ARXIV,
-    SEMANTIC_SCHOLAR,
-    BIORXIV,
-    MEDRXIV,
-    BULK_FILES,
-)
+SOURCES: tuple[Source, ...] = (ARXIV, SEMANTIC_SCHOLAR, BIORXIV, MEDRXIV)
 
 
 def source_of(paper_id: str) -> Source | None:

@@ -132,7 +132,7 @@ def days_with_pages(target: Path) -> list[date]:
 
 
 def _newest_days(target: Path, latest: int | None) -> list[date]:
-    """Return the `latest` days with a page (None: all), ascending; of the other names no day is made."""
+    """Return the `latest` days with a page (None: all), ascending; files with other names are ignored."""
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(target) as entries:
         names = sorted((entry.name for entry in entries), reverse=True)

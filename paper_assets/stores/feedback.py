@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
-Word = Literal["worth", "later", "no"]
+RatingValue = Literal["worth", "later", "no"]
 Place = Literal["page", "command line", "mcp", "import"]
-WORDS: tuple[Word, ...] = get_args(Word)
+RATING_VALUES: tuple[RatingValue, ...] = get_args(RatingValue)
 Kind = Literal["abstract", "full text", "citation", "shelf"]  # of reading signals
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Forgettable = Literal["word", "paper"]
 FORGETTABLE: tuple[Forgettable, ...] = get_args(Forgettable)
-TAKEN_BACK = "none"  # the value that removes a paper's rating
+WITHDRAWN = "none"  # the value that removes a paper's rating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ def append_ratings(
     A rating records the newest ranking of the profile that showed the paper. Raises StoreBusy, StoreUnwritable.
     """
     with warehouse.writing() as connection:
-        latest, new = _last_words(connection, profile), list[NewRating]()
+        latest, new = _last_values(connection, profile), list[NewRating]()
         for each in given:
-            if latest.get(each.paper_id, TAKEN_BACK) != each.rating:
+            if latest.get(each.paper_id, WITHDRAWN) != each.rating:
                 latest[each.paper_id] = each.rating
                 new.append(each)
         if new:
@@ -102,7 +102,7 @@ def last_ratings(warehouse: Warehouse, profile: str) -> list[Rating]:
     """Return the profile's latest rating of each rated paper, in the order in which they were given."""
     if warehouse.answers is not None and profile not in warehouse.once("rated", lambda: rated_profiles(warehouse)):
         return []  # as for most of hundreds of profiles
-    return [each for each in _read(warehouse, profile, only_last=True) if each.rating != TAKEN_BACK]
+    return [each for each in _read(warehouse, profile, only_last=True) if each.rating != WITHDRAWN]
 
 
 def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
@@ -165,7 +165,10 @@ def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int,
 
 
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
-    """Delete the profile's ratings, its reading signals and what was learned from them; return how many there were."""
+    """Delete the profile's ratings, reading signals, marks of seen papers and everything that was learned from them.
+
+    Returns the number of ratings and signals.
+    """
     with warehouse.writing() as connection:
         count: int = value_of(connection, "select count(*) from ratings where profile = ?", [profile])
         count += value_of(connection, "select count(*) from reading_signals where profile = ?", [profile])
@@ -208,7 +211,7 @@ def _incoming(given: Sequence[NewRating], first: int) -> pa.Table:
     )
 
 
-def _last_words(connection: DuckDBPyConnection, profile: str) -> dict[str, str]:
+def _last_values(connection: DuckDBPyConnection, profile: str) -> dict[str, str]:
     rows = connection.execute(
         "select paper_id, arg_max(rating, place) from ratings where profile = ? group by paper_id", [profile]
     ).fetchall()

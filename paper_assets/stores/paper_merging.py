@@ -140,6 +140,27 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
 
     The connection needs its own settings (`Warehouse.writing`).
     """
+    read = _judge(connection, stream, origin=origin)
+    undated = value_of(connection, "select count(*) from verdicts where day is null")
+    counts = dict(connection.execute("select verdict, count(*) from verdicts group by verdict").fetchall())
+    days = _changed_by_day(connection)
+    _write_chosen(connection, stream, read, origin=origin)
+    return MergeReport(
+        read=read,
+        repeated=read - sum(counts.values()),
+        added=counts.get("added", 0),
+        updated=counts.get("updated", 0),
+        unchanged=counts.get("unchanged", 0),
+        undated=undated,
+        days=days,
+    )
+
+
+def _judge(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Origin) -> int:
+    """Create the table `verdicts`: one incoming row for each paper, and whether it is to be written.
+
+    Returns the number of incoming rows.
+    """
     connection.register("incoming", judged_rows(stream))
     connection.execute("create temp table seen as select * from incoming")
     read = value_of(connection, "select count(*) from seen")
@@ -169,9 +190,12 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
         """,
         {"origin": origin},
     )
-    undated = value_of(connection, "select count(*) from verdicts where day is null")
-    counts = dict(connection.execute("select verdict, count(*) from verdicts group by verdict").fetchall())
-    days = connection.execute(
+    return int(read)
+
+
+def _changed_by_day(connection: DuckDBPyConnection) -> dict[date, int]:
+    """Count the added and updated papers by day; one that moves to another day counts in both."""
+    rows = connection.execute(
         """
         select day, count(distinct paper_id)
         from (
@@ -184,6 +208,11 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
         order by day
         """
     ).fetchall()
+    return dict(rows)
+
+
+def _write_chosen(connection: DuckDBPyConnection, stream: IO[bytes], read: int, *, origin: Origin) -> None:
+    """Write the added and updated rows; what a source lists is its own from then on, even if a file had it first."""
     positions = connection.execute("select position from verdicts where verdict != 'unchanged'").fetchnumpy()
     chosen = np.zeros(read, dtype=bool)
     chosen[positions["position"]] = True
@@ -199,15 +228,6 @@ def merge_rows(connection: DuckDBPyConnection, stream: IO[bytes], *, origin: Ori
         connection.execute(
             "update papers set origin = 'arxiv' where origin = 'file' and paper_id in (select paper_id from verdicts)"
         )
-    return MergeReport(
-        read=read,
-        repeated=read - sum(counts.values()),
-        added=counts.get("added", 0),
-        updated=counts.get("updated", 0),
-        unchanged=counts.get("unchanged", 0),
-        undated=undated,
-        days=dict(days),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

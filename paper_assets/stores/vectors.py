@@ -69,7 +69,7 @@ def sync(
     everything: Callable[[], Mapping[str, str]],
     batches: Batches,
 ) -> SyncReport:
-    """Make the `partitions` partitions (name -> fingerprint of their content) equal to what `batches` yields for them.
+    """Make `partitions` (name -> fingerprint of their content) of the index equal to what `batches` yields for them.
 
     Nothing is opened if the index already has these fingerprints. If it is missing, damaged, was left open by a killed
     process or holds another model's vectors, it is rebuilt from `everything` (all partitions with their fingerprints).

@@ -79,7 +79,7 @@ class Warehouse:
             with _explained(self.path):
                 yield self.opened
             return
-        if (held := _HELD.get(self._holder)) and not own_settings:
+        if (held := _HELD.get(self._held_key)) and not own_settings:
             with _explained(self.path):
                 yield held
             return
@@ -97,7 +97,7 @@ class Warehouse:
             if self.opened is not None:
                 yield self
                 return
-            alone = self._holder not in _HELD  # otherwise this thread may write in the meantime
+            alone = self._held_key not in _HELD  # otherwise this thread may write in the meantime
             yield replace(self, opened=connection, answers={} if alone else None)
 
     def once(self, question: Hashable, answer: Callable[[], _Answer]) -> _Answer:
@@ -124,7 +124,7 @@ class Warehouse:
         if self.opened is not None:
             raise RuntimeError("this warehouse was opened for reading only")
         with ExitStack() as open_file:
-            held = _HELD.get(self._holder)
+            held = _HELD.get(self._held_key)
             if held:
                 open_file.enter_context(_explained(self.path))
             connection = held or open_file.enter_context(self._opened(read_only=False, own_settings=own_settings))
@@ -145,15 +145,15 @@ class Warehouse:
         write remains a separate transaction. Other threads and processes wait, so the block must not call a model or
         the network.
         """
-        if self.opened is not None or self._holder in _HELD:
+        if self.opened is not None or self._held_key in _HELD:
             yield
             return
         with self._opened(read_only=False) as connection:
-            _HELD[self._holder] = connection
+            _HELD[self._held_key] = connection
             try:
                 yield
             finally:
-                del _HELD[self._holder]
+                del _HELD[self._held_key]
 
     @contextmanager
     def held_in_turns(self, seconds: float) -> Iterator[Callable[[], None]]:
@@ -179,7 +179,7 @@ class Warehouse:
         DuckDB leaves the values of deleted rows in unused parts of its file. The disk must hold both copies.
         A process killed meanwhile leaves the old file, complete. Raises StoreBusy, StoreUnwritable, StoreError.
         """
-        if self.opened is not None or self._holder in _HELD:
+        if self.opened is not None or self._held_key in _HELD:
             raise RuntimeError("this warehouse is open")
         file, log = self.path.resolve(), log_path(self.path)
         new = file.with_name(f".{file.name}.rewritten")
@@ -197,7 +197,7 @@ class Warehouse:
                 done = True
 
     @property
-    def _holder(self) -> tuple[Path, int, int]:
+    def _held_key(self) -> tuple[Path, int, int]:
         return self.path, os.getpid(), get_ident()
 
     @contextmanager

@@ -50,7 +50,6 @@ archive = typer.Typer(
 _SHOWN = 70  # characters of a rewrite in a table
 
 Collection = Annotated[str | None, typer.Option(help="Another collection than the one in use (PAPER_ASSETS_ARCHIVE).")]
-
 Identifier = Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")]
 
 
@@ -90,7 +89,7 @@ def list_practices(
 
 @archive.command()
 def show(
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")],
+    identifier: Identifier,
     collection: Collection = None,
     as_json: AsJson = False,
 ) -> None:
@@ -108,7 +107,7 @@ def show(
 
 @archive.command()
 def remove(
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")],
+    identifier: Identifier,
     collection: Collection = None,
     as_json: AsJson = False,
 ) -> None:

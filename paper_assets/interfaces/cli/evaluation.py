@@ -148,6 +148,20 @@ def show_lists(
         return print_json(_lists_json(judged, figures, basis, pairs, calibration, unknown, judging))
     if unknown:
         say(f"left out: {unknown} judged papers that are not known here")
+    _print_lists(judged, figures, basis, pairs, judging=judging)
+    if calibration:
+        _print_calibration(figures, calibration)
+
+
+def _print_lists(
+    judged: JudgedLists,
+    figures: list_quality.Figures,
+    basis: str,
+    pairs: list_quality.Differences,
+    *,
+    judging: EvaluationConfig,
+) -> None:
+    """Print the figures of the lists: together, by kind of reader, what is shown, compared, and by profile."""
     header, rows = list_quality.figures_table(figures, judging=judging)
     print_table(f"{judged.name}: {len(judged.profiles)} profiles, {figures.day}{_held_out(figures)}", header, rows)
     print_table("by kind of reader, the list as it is shown", *list_quality.kinds_table(figures))
@@ -160,33 +174,37 @@ def show_lists(
             for key, differences in pairs.items()
         ],
     )
-    name, of = figures.keys[0]
-    outcome = figures.outcomes[name, of]
+    name, purpose = figures.keys[0]
+    outcome = figures.outcomes[name, purpose]
     print_table(
-        f"{name}, purpose {of}, by profile",
+        f"{name}, purpose {purpose}, by profile",
         ["profile", *list_quality.METRICS],
         [
             (profile, *(number(value) for value in values))
             for profile, values in zip(outcome.query_ids, outcome.values, strict=True)
         ],
     )
-    if calibration:
-        print_table(
-            f"{name}: relevance as a probability; Brier {calibration.brier:.4f}, "
-            f"log loss {calibration.log_loss:.4f}, calibration error {calibration.error:.4f}",
-            ["relevance", "papers", "judged", "mean", "on topic", "of judged"],
-            [
-                (
-                    f"{calibration_bin.low:g}-{calibration_bin.high:g}",
-                    calibration_bin.papers,
-                    calibration_bin.judged,
-                    *map(number, (calibration_bin.mean, calibration_bin.on_topic, calibration_bin.of_judged)),
-                )
-                for calibration_bin in calibration.bins
-            ],
-        )
-        reports = list_quality.calibration_by_kind(figures, figures.keys[0])
-        print_table("relevance as a probability, by kind of reader", *list_quality.reliability_table(reports))
+
+
+def _print_calibration(figures: list_quality.Figures, calibration: list_quality.CalibrationReport) -> None:
+    """Print how well the relevance in the first list agrees with the grades, overall and by kind of reader."""
+    name, _ = figures.keys[0]
+    print_table(
+        f"{name}: relevance as a probability; Brier {calibration.brier:.4f}, "
+        f"log loss {calibration.log_loss:.4f}, calibration error {calibration.error:.4f}",
+        ["relevance", "papers", "judged", "mean", "on topic", "of judged"],
+        [
+            (
+                f"{calibration_bin.low:g}-{calibration_bin.high:g}",
+                calibration_bin.papers,
+                calibration_bin.judged,
+                *map(number, (calibration_bin.mean, calibration_bin.on_topic, calibration_bin.of_judged)),
+            )
+            for calibration_bin in calibration.bins
+        ],
+    )
+    reports = list_quality.calibration_by_kind(figures, figures.keys[0])
+    print_table("relevance as a probability, by kind of reader", *list_quality.reliability_table(reports))
 
 
 def _held_out(figures: list_quality.Figures) -> str:
@@ -197,7 +215,7 @@ def _lists_json(
     judged: JudgedLists,
     figures: list_quality.Figures,
     basis: str,
-    pairs: Any,
+    pairs: list_quality.Differences,
     calibration: list_quality.CalibrationReport | None,
     unknown: int,
     judging: EvaluationConfig,

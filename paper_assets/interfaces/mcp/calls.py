@@ -132,7 +132,7 @@ class Calls:
             over = threading.Event()
             joined = _SharedWork(self._started(self.lasting, work, reports, over), over, meanwhile)
             self._in_progress[name] = joined
-            joined.job.add_done_callback(lambda _: self._left(name, joined))
+            joined.job.add_done_callback(lambda _: self._forget(name, joined))
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
         pending.add_done_callback(
             lambda ended: ended.cancelled() or ended.exception()
@@ -144,7 +144,7 @@ class Calls:
         except asyncio.CancelledError:
             if joined.waiting == 1:  # no caller is left: it stops at its next step
                 joined.over.set()
-                self._left(name, joined)
+                self._forget(name, joined)
             raise
         finally:
             joined.waiting -= 1
@@ -155,8 +155,8 @@ class Calls:
         )
         return _partial_answer(joined.meanwhile, reason)
 
-    def _left(self, name: str, joined: "_SharedWork") -> None:
-        """Let the next call of this name begin the work again."""
+    def _forget(self, name: str, joined: "_SharedWork") -> None:
+        """Forget work that is done or has no caller left, so that the next call of this name begins again."""
         if self._in_progress.get(name) is joined:
             self._in_progress.pop(name, None)
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -56,16 +55,6 @@ def only_profile(request: Request, desk: Desk) -> str | None:
 def base_of(profile: str | None) -> str:
     """Return the start of the addresses of a profile's views; empty without a profile."""
     return f"/p/{profile}" if profile else ""
-
-
-def author_query(name: str) -> str:
-    """Return the search for an author's papers."""
-    return f'author:"{one_line(name).replace(chr(34), " ")}"'
-
-
-def search_address(profile: str | None, query: str) -> str:
-    """Return the address of a search."""
-    return f"{base_of(profile)}/search?q={quote(query)}"
 
 
 def corpus_of(desk: Desk) -> Corpus:

@@ -146,7 +146,7 @@ def find_for_profile(request: Request) -> Response:
 
 
 def add_papers(request: Request) -> Response:
-    """Like the papers of the form for a profile; a wrong answer is explained beside its field."""
+    """Add the papers of the form to those that a profile likes; a wrong answer is explained beside its field."""
     _operator_only(request)
     desk, profile = desk_of(request), profile_of(request)
     values, own = _liked_values(request), own_papers(request)
