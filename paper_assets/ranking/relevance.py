@@ -200,7 +200,9 @@ def interest_queries(
     warnings = []
     if missing:
         named = ", ".join(missing[:_NAMED_IN_WARNING]) + (", ..." if len(missing) > _NAMED_IN_WARNING else "")
-        warnings.append(f"interests.papers: {named} not known here, so without a say; import them or give their text")
+        warnings.append(
+            f"liked papers that are not stored do not count: {named}; import them, or give their title and abstract"
+        )
 
     requested: Sequence[str] = options.hybrid_of if options.interest_mode == "hybrid" else [options.interest_mode]
     available = [mode for mode in _VIEWS if (liked if mode == "library" else interests.in_words)]

@@ -46,6 +46,8 @@ IN_WORDS = {
     "CONSIDERED_BEFORE": "considered for an earlier list",
 }
 
+UNREMARKABLE = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagFacts:
@@ -96,6 +98,12 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
     }
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
     return named_where(np.column_stack([*(tagged[name] for name in IN_WORDS), evidence.soft_found]), names)
+
+
+def tag_in_words(tag: str) -> str:
+    """Return what a tag says of a paper."""
+    name, _, keyword = tag.partition(":")
+    return f"avoided keyword: {keyword}" if name == SOFT_PENALTY else (IN_WORDS | CONTRASTIVE_IN_WORDS).get(tag, tag)
 
 
 def named_where(matrix: Bools, names: Sequence[str]) -> pa.ListArray:

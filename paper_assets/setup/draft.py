@@ -17,9 +17,17 @@ from paper_assets.text.numbers import count_of
 
 LONGEST_NAME = 60
 _LONGEST_INTEREST = 1_000
+_LONGEST_ADDRESS = 2_000
 _MOST_REFERENCES = 5_000  # of one text
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.IGNORECASE)
+# A DOI in the address of a publisher's page, without the name of the view that may follow it.
+_DOI_IN_ADDRESS = re.compile(
+    r"(?:https?://)?[\w-]+(?:\.[\w-]+)+/\S*?(?<![\w.])(10\.\d{4,9}/[^\s\"<>?#&]+?)"
+    r"(?:\.pdf|/(?:abstract|epdf|full|html|meta|pdf))?/?(?:[?#&]\S*)?",
+    re.IGNORECASE,
+)
+_PREPRINT_VERSION = re.compile(r"(10\.(?:1101|64898)/[\d.]+)v\d.*", re.IGNORECASE)  # of bioRxiv and medRxiv
 _SEPARATORS = re.compile(r"[\s,;|]+")
 _AROUND = "()[]{}<>\"'`.:"  # brackets, quotation marks and punctuation around an id
 _FILLERS = frozenset(("", "arxiv", "arxiv:", "doi", "doi:", "and", "-", "–", "*", "•", "preprint"))
@@ -198,10 +206,12 @@ def _reference(token: str) -> str | None:
     """Return the stored form of the id that a token holds, or None."""
     bare = token.strip().lstrip("([{<\"'`").rstrip(_AROUND)
     doi = _DOI.fullmatch(bare)
+    if not doi and len(bare) <= _LONGEST_ADDRESS:
+        doi = _DOI_IN_ADDRESS.fullmatch(bare)
     if doi and (of_arxiv := _ARXIV_DOI.fullmatch(doi[1])):
         bare, doi = of_arxiv[1], None
     if doi:
-        return f"doi:{doi[1].lower()}"
+        return f"doi:{(_PREPRINT_VERSION.fullmatch(doi[1]) or doi)[1].lower()}"
     try:
         address = split_arxiv_address(bare if "://" in bare else f"https://{bare}")
         if address:

@@ -176,7 +176,11 @@ def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedde
         assert job_of(desk).listed, "the list was ready before the end"
         assert job_of(desk).stage == "embedding the other stored papers, 1 paper left"
         background.write_job(home, replace(job_of(desk), state="running", process=str(this_process())))
-        assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
+        opened = client.get("/p/traffic/first?watch=1")
+        assert opened.url.path == "/p/traffic" and "still being prepared" not in opened.text
+        with desk.warehouse.writing() as connection:
+            connection.execute("delete from embeddings")
+        assert "Older papers are still being prepared" in client.get("/p/traffic/first?watch=1").text
         assert "disabled" not in client.get("/health").text
         background.write_job(home, replace(job_of(desk), listed=False))
         assert "embedding the other" in client.get("/p/traffic/first?watch=1").text
@@ -225,6 +229,7 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
         client.post("/p/speech/rate", data={"token": TOKEN, "paper": "2603.00104", "rating": "worth"})
         assert offer in client.get("/p/speech").text
         assert "learning from ratings out of date" in client.get("/health").text
+        assert "the next ranking learns from your 1 rating" in client.get("/p/speech/learned").text
         with pytest.raises(LLMNotConfigured) as missing:
             llm_config(desk.environment)
         with desk.warehouse.writing() as connection:

@@ -110,3 +110,13 @@ def test_a_search_in_a_profile_that_does_not_exist_says_so(tmp_path: Path) -> No
         assert refused.status_code == 400
         assert "There is no profile" in refused.text
         assert client.get("/p/traffic/search", params={"q": "in:speech roads"}).status_code == 200
+
+
+def test_a_day_without_papers_offers_to_search_for_the_interests(tmp_path: Path) -> None:
+    desk, words = ranked_desk(tmp_path), "/p/traffic/search?q=traffic%20forecasting%20on%20road%20networks"
+    with page_client(desk) as client:
+        assert words not in client.get("/p/traffic").text
+        with desk.warehouse.writing() as connection:
+            connection.execute("update rankings set shown = false")
+        assert words in client.get("/p/traffic").text
+        assert client.get(words).status_code == 200

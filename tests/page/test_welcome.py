@@ -102,6 +102,9 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     assert "medieval poetry</span>: 0 papers on topic; try other words" in shown
     assert "says little about a paper" in shown
     assert "it matches nothing yet" in shown
+    nothing = client.post("/welcome/preview", data={**form, "interests": "medieval poetry"}).text
+    assert "0 papers on topic" in nothing and "try other words" not in nothing
+    assert "The next page fetches the newest papers of the categories above" in nothing
     assert not (desk.folder / "profiles").exists()
 
 

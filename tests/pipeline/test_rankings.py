@@ -111,7 +111,7 @@ def test_a_liked_papers_stored_vector_is_used_and_only_a_missing_one_embedded(tm
 def test_an_unknown_liked_paper_is_a_warning_until_its_import_which_ranks_again(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["stones"], papers=["2603.00009"])
     before = day.ranked()
-    assert "2603.00009 not known" in before.header["warnings"][0]
+    assert "do not count: 2603.00009;" in before.header["warnings"][0]
     assert titles(before)[0] == "Granite and other stones"
     assert not day.stale
     day.add(paper(9, "A toad and a frog by the pond", year=2020))

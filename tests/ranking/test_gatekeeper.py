@@ -391,7 +391,7 @@ def test_liked_papers_are_found_among_the_given_ones_then_by_the_lookup(settings
         ("2603.00001", "ALREADY_READ")
     ]
     assert len(result["summary"]["warnings"]) == 1
-    assert "2603.00010 not known" in result["summary"]["warnings"][0]
+    assert "not stored do not count: 2603.00010;" in result["summary"]["warnings"][0]
 
 
 def test_the_interest_mode_asked_for_goes_before_the_profiles(settings: Settings, profile: Path) -> None:

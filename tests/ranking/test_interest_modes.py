@@ -209,7 +209,7 @@ def test_an_unknown_liked_paper_is_warned_of_and_has_no_say() -> None:
     wanted = queries("library", wishes, known={"2501.00001": ("Known", "Text.")})
     assert wanted.texts == ["Known\n\nText."]
     assert len(wanted.warnings) == 1
-    assert "2501.00002 not known" in wanted.warnings[0]
+    assert "do not count: 2501.00002;" in wanted.warnings[0]
 
 
 def test_a_liked_papers_text_helps_out_while_its_id_is_unknown() -> None:

@@ -312,7 +312,7 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
     """Ask for everything that makes a profile; a wrong answer is explained and asked again."""
     place = _place()
     say("A profile says what you want to read. Enter on an empty line ends a list.\n")
-    interests = _lines("What do you work on? One interest per line, best as a title would name it.", "interest")
+    interests = _lines("What do you work on? One interest per line, in the words of a paper's title.", "interest")
     while True:
         text = "\n".join(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
         references = read_references(text)

@@ -23,6 +23,7 @@ from paper_assets.pipeline.staleness import late_with_learning
 from paper_assets.pipeline.step import Partition
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
+from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
 
 DAYS = (3, 7, 14)
@@ -39,8 +40,9 @@ def show_first(request: Request) -> Response:
     watching = request.query_params.get("watch")
     ready = job and (job.state == "done" or (job.running and job.listed))
     if watching and job and ready and newest_day(desk.warehouse, profile):
-        rest = " Search finds older papers by their words only until they are embedded too." if job.running else ""
-        return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest}")
+        unprepared = job.running and unembedded_count(desk.warehouse, None, None, model=desk.settings.embedding_model)
+        rest = " Older papers are still being prepared; until then Search finds them by their words only."
+        return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest if unprepared else ''}")
     running = job is not None and job.needed
     stored = sum(paper_counts(desk.warehouse).values())
     return page(

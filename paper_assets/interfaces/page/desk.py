@@ -27,7 +27,7 @@ from paper_assets.digests.html import environment
 from paper_assets.errors import InvalidProfile, NotComputed, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models import minilm
-from paper_assets.pipeline.profiles import load_valid_profile
+from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.settings import Settings
@@ -359,6 +359,15 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         **values,
     }
     return HTMLResponse(desk.templates.get_template(template).render(shown), status_code=status)
+
+
+def interests_of(desk: Desk, profile: str) -> list[str]:
+    """Return the profile's interests, main ones first; none if the profile was never readable."""
+    try:
+        interests = usable_profile(desk.workspace, profile).content.interests
+    except InvalidProfile:
+        return []
+    return list(dict.fromkeys((*interests.primary, *interests.secondary, *interests.exploratory)))
 
 
 def _profile_fault(desk: Desk, profile: str) -> str | None:

@@ -113,6 +113,7 @@ def show_learned(request: Request) -> Response:
         ],
         forgotten=_forgotten(unlearned, titles),
         weeks=weeks,
+        rated=len(ratings),
         evidence=evidence,
         signals=[
             (

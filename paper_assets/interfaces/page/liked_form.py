@@ -101,7 +101,8 @@ def liked_ids(text: str) -> tuple[LikedWork, ...]:
         references = read_references(text)
         if references.unreadable:
             raise InvalidInput(
-                f"{references.unreadable[0]!r} names no paper; give an arXiv id such as 1706.03762, a DOI or a link"
+                f"{references.unreadable[0]!r} names no paper: it has neither an arXiv id nor a DOI; "
+                "give one, such as 1706.03762, or remove the line"
             )
     return tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
 

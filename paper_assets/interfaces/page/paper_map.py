@@ -8,11 +8,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.errors import InvalidProfile, NotComputed
-from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, isolate, page, profile_of
+from paper_assets.errors import NotComputed
+from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, interests_of, isolate, page, profile_of
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id
 from paper_assets.pipeline.paper_map import PlacedPaper, paper_map
-from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.stores.rankings import ranking
 from paper_assets.text.sentences import cut_with_ellipsis
 
@@ -98,7 +97,7 @@ def show_map(request: Request) -> Response:
         drawn = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
         if hasattr(drawn, "papers"):
             places, threshold = _places(desk, profile, day)
-            groups = _groups(drawn.papers, _interests(desk, profile), threshold)
+            groups = _groups(drawn.papers, interests_of(desk, profile), threshold)
             values |= {"map": drawn, "groups": groups, "places": places}
         else:
             values["fault"] = f"{drawn}."
@@ -116,15 +115,6 @@ def show_map(request: Request) -> Response:
         radius=radius,
         **values,
     )
-
-
-def _interests(desk: Desk, profile: str) -> list[str]:
-    """Return the profile's interests, main ones first; none if the profile was never readable."""
-    try:
-        interests = usable_profile(desk.workspace, profile).content.interests
-    except InvalidProfile:
-        return []
-    return list(dict.fromkeys((*interests.primary, *interests.secondary, *interests.exploratory)))
 
 
 def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]:

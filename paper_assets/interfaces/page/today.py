@@ -27,6 +27,7 @@ from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
+    interests_of,
     isolate,
     listed_days,
     now,
@@ -45,6 +46,7 @@ from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digests import gather
 from paper_assets.ranking.final_list import probability_of
+from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
@@ -59,8 +61,8 @@ LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
+_MOST_SEARCHES = 6  # interests offered to search for where the list is empty
 _MOST_REASONS = 2  # in a compact row
-_NO_REASONS = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
 _NEAR = re.compile(r"^(?:very close|nearest) to your interest in ")
 _LIKE = re.compile(r"^(?:very close|nearest) to (“.*”), which you like$")
 
@@ -94,6 +96,7 @@ def show_day(request: Request) -> Response:
         teach = first_set_left(stored.header, ratings)
         seen = seen_papers(warehouse, profile)
         again = rank_again_state(request, profile, day) if days[-1:] == [day] else None
+        searches = [] if shown else interests_of(desk, profile)[:_MOST_SEARCHES]
     for each in digest.unshown:
         logger.warning("the paper %s could not be shown: %s", each.paper_id, each.fault)
     elsewhere = {each.fault for each in digest.unshown}  # in the list, at the place of the paper
@@ -125,6 +128,7 @@ def show_day(request: Request) -> Response:
         remarks=[line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
         no_model=NO_MODEL,
         teach=teach,
+        searches=searches,
         seen=seen,
         left=sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         shared=paper_list(paper for paper in papers if paper.paper_id not in below),
@@ -239,7 +243,7 @@ def brief_of(entry: Entry) -> Brief:
     abstract = rest if entry.skipped else " ".join((opening.removesuffix("…") if rest else opening, rest)).strip()
     return Brief(
         sentence=key_sentence(abstract),
-        reasons=tuple(_short_reason(words) for tag, words in entry.tags if tag not in _NO_REASONS)[:_MOST_REASONS],
+        reasons=tuple(_short_reason(words) for tag, words in entry.tags if tag not in UNREMARKABLE)[:_MOST_REASONS],
         abstract=abstract,
     )
 
