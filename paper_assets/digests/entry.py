@@ -19,7 +19,7 @@ from paper_assets.ranking.dimensions import same_person
 from paper_assets.ranking.explain import below_threshold, nearest_is_liked, order_as_sum, order_name, order_parts, why
 from paper_assets.ranking.final_list import order_value, tenth
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
-from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
+from paper_assets.ranking.tags import tag_in_words
 from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions, unaccepted
 from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait
@@ -475,12 +475,7 @@ def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ..
         "PREFERRED_INSTITUTION": matched.institutions and f"from {enumerated(matched.institutions)}, which you follow",
         "MUST_KEYWORD_MATCH": matched.keywords and f"your keywords: {enumerated(matched.keywords)}",
     }
-    tags = [(one_line(tag), named.get(tag) or _tag(tag)) for tag in row["tags"]]
+    tags = [(one_line(tag), named.get(tag) or one_line(tag_in_words(tag))) for tag in row["tags"]]
     if lane and "SEMANTIC_HIGH_MATCH" not in row["tags"]:
         tags.insert(0, ("LANE", f"nearest to {nearest}"))
     return tuple(tags)
-
-
-def _tag(tag: str) -> str:
-    name, _, keyword = tag.partition(":")
-    return f"avoided keyword: {one_line(keyword)}" if name == SOFT_PENALTY else (IN_WORDS | CONTRASTIVE_IN_WORDS)[tag]

@@ -15,6 +15,7 @@ from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.gatekeeper import Backends, Embed
+from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
 from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
@@ -37,6 +38,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _MAX_MATCHES = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
+_IN_COLUMNS = ("SEMANTIC_HIGH_MATCH",)  # the relevance beside it says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             "relevance": row["semantic_relevance"],
             "learned": row["learned"],
             "tags": row["tags"],
+            "notable": [tag_in_words(tag) for tag in row["tags"] if tag not in (*UNREMARKABLE, *_IN_COLUMNS)],
             "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
             "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper, place=place)),
         }

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from paper_assets.ranking.causes import Cause, why
 from paper_assets.ranking.two_rankings import ADDED, TwoRankings, asked_of
+from paper_assets.text.numbers import percent
 
 __all__ = ["ADDED", "Cause", "Changes", "Move", "changes_between", "difference_in_words", "sentences"]
 
@@ -37,7 +38,8 @@ _NAMES = {
     "llm_model": "language model",
     "code_version": "version of the ranking",
     "top_k": "places in the list",
-    "line": "threshold",
+    "line": "lowest threshold",
+    "quiet": "quiet day",
 }
 # Sentences for keys whose values are hashes, which are not shown.
 _HASHES = {
@@ -165,8 +167,16 @@ def _move(paper_id: str, before: int | None, after: int | None, compared: TwoRan
 
 def difference_in_words(name: str, before: object, after: object) -> str:
     """Return an item of `Changes.lineage` in words."""
-    values = ("none" if value is None else str(value) for value in (before, after))
+    values = (_value_in_words(name, value) for value in (before, after))
     return _HASHES.get(name) or f"{_NAMES.get(name, name.replace('_', ' '))}: {' → '.join(values)}"
+
+
+def _value_in_words(name: str, value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return percent(value) if name == "line" and isinstance(value, float) else str(value)
 
 
 def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:

@@ -273,7 +273,7 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
     match = match_of(row, header)
     if match is None:
         return as_sum(row, header["weights"])
-    terms = [f"{points:+.2f} {words}" for _, words, points in order_parts(row, header)]
+    terms = [f"{points:+.2f} for {words}" for _, words, points in order_parts(row, header)]
     return f"{match:.2f} = {' '.join(terms).removeprefix('+')}"
 
 

@@ -412,7 +412,10 @@ def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, 
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]
     ).fetchall()
     if not rows:
-        raise NotComputed(f"no ranking for profile {profile!r} on {day}; run the day first")
+        [(newest,)] = connection.execute("select max(day) from ranking_sets where profile = ?", [profile]).fetchall()
+        made = f"`paper-assets run --profile {profile} --as-of {day}` makes it"
+        there = f"the newest is of {newest}, and {made}" if newest else made
+        raise NotComputed(f"no ranking for profile {profile!r} on {day}; {there}")
     return rows[0]
 
 

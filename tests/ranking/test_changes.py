@@ -110,4 +110,5 @@ def test_another_profile_content_is_named_as_lineage() -> None:
 def test_what_lists_were_computed_from_is_said_without_hashes() -> None:
     assert difference_in_words("preferences", None, "a83e109bdcb2") == "what the ratings teach has changed"
     assert difference_in_words("llm_model", None, "m") == "language model: none → m"
-    assert difference_in_words("line", 0.2, 0.31) == "threshold: 0.2 → 0.31"
+    assert difference_in_words("line", 0.2, 0.31) == "lowest threshold: 20 % → 31 %"
+    assert difference_in_words("quiet", False, True) == "quiet day: no → yes"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.desk import COMMAND
+from tests.in_process import run_command
 
 
 def program(folder: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -21,6 +22,16 @@ def test_without_a_command_it_points_a_newcomer_at_start(tmp_path: Path) -> None
     said = program(tmp_path)
     assert "`paper-assets start` opens the desk" in said.stdout
     assert "Commands:" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("toady", "did you mean today"), ("export", "did you mean cite"), ("zzz", "--help` lists them")]
+)
+def test_an_unknown_command_is_answered_with_the_one_that_was_meant(
+    typed: str, hint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, err, code = run_command(typed, monkeypatch=monkeypatch, capsys=capsys)
+    assert code == 2 and f"there is no command '{typed}'" in err and hint in err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -63,7 +63,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
     "ratings": ("ratings", "ratings", "List, export or erase the ratings of a profile."),
     "library": ("exchange", "library", "Import the papers of your library as liked papers."),
-    "cite": ("exchange", "cite", "Print a profile's ranking, or its rated papers, for a reference manager."),
+    "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS or CSL-JSON for Zotero and the like."),
     "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the quality of final lists."),
     "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),
@@ -101,12 +101,32 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
 }
 
+# What people type for a command that has another name.
+_OTHER_WORDS = {
+    "bibtex": "cite",
+    "export": "cite",
+    "list": "today",
+    "show": "today",
+    "why": "explain",
+    "zotero": "library",
+}
+
 
 class LazyCommands(TyperGroup):
     """Offer the commands of `COMMANDS`; import each when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = [_OTHER_WORDS[name]] if name in _OTHER_WORDS else get_close_matches(name, COMMANDS, n=2)
+            hint = f"did you mean {' or '.join(near)}?" if near else "`paper-assets --help` lists them"
+            ctx.fail(f"there is no command {name[:60]!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:

@@ -72,7 +72,8 @@ def find(
         for number, paper_found in enumerate(papers, (page - 1) * limit + 1):
             _print_paper(number, paper_found)
         if not papers:
-            say("No stored paper matches. Try fewer filters, or fetch more days.")
+            remedy = "fewer filters" if parsed.chips else "other words"
+            say(f"No stored paper matches. Try {remedy}, or fetch more days.")
         if result.more:
             say(f"More: add --page {page + 1}")
     for note in result.notes:

@@ -31,6 +31,7 @@ from paper_assets.interfaces.ranking_answers import (
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
+from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles
 from paper_assets.profile import profile_folders
 from paper_assets.small_files import read_json
@@ -142,7 +143,7 @@ def explain(
         return print_json(explained)
     title = (explained["candidate"] or {}).get("title", "")
     lines = "\n".join(f"  {line}" for line in explained["why"])
-    say(f"{paper_id} {title}\nfor {profile} on {explained['day']}:\n{lines}")
+    say(f"{unversioned(paper_id)} {title}\nfor {profile} on {explained['day']}:\n{lines}")
 
 
 def changed(

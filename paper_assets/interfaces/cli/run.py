@@ -93,14 +93,14 @@ def _on_topic(paper: Mapping[str, Any], *, is_probability: bool) -> str:
 def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> None:
     print_table(
         title,
-        ["#", *(("score", "relevance") if shown["line"] is None else ("match", "on topic")), "paper", "tags"],
+        ["#", *(("score", "relevance") if shown["line"] is None else ("match", "on topic")), "paper", "notable"],
         [
             (
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
                 _on_topic(paper, is_probability=shown["line"] is not None),
                 f"{paper['paper_id']}  {readable(paper['title'])}",
-                ", ".join(paper["tags"]),
+                ", ".join(paper["notable"]),
             )
             for paper in papers
         ],

@@ -120,7 +120,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
         return
     table = Table()
     for name in header:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")  # in a narrow terminal nothing is cut off
     for row in rows:
         table.add_row(*(escape(without_controls(str(value))) for value in row))
     console.print(table)
