@@ -55,6 +55,7 @@ from paper_assets.pipeline.step import (
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import ADDED, sentences
+from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.explain import recompute
 from paper_assets.ranking.final_list import learned_of, order_value
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
@@ -203,18 +204,18 @@ def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> 
 _RANKING_COLUMNS = Columns(
     [
         ("rank", "int", "place, from 1"),
-        ("shown", "bool", "in the top K"),
+        ("shown", "bool", "in the list"),
         ("paper_id", "string", "arXiv id without version"),
         ("final", "double", "final score"),
-        *((name, "double", "dimension, 0..1") for name in DIMENSIONS),
-        ("bonus", "double", "ranking mode"),
-        ("soft_penalty", "double", "soft keywords"),
-        ("diversity_penalty", "double", "similarity to a chosen paper"),
-        ("penalty_keywords", "list<string>", "soft keywords found"),
+        *((name, "double", f"{DIMENSIONS_IN_WORDS[name]}, 0..1") for name in DIMENSIONS),
+        ("bonus", "double", "added by the ranking mode"),
+        ("soft_penalty", "double", "taken off for avoided keywords"),
+        ("diversity_penalty", "double", "taken off for likeness to a paper above"),
+        ("penalty_keywords", "list<string>", "avoided keywords found"),
         ("evaluation_method", "string", "what judged the relevance"),
-        ("tags", "list<string>", "tags"),
+        ("tags", "list<string>", "what is notable about the paper"),
         ("lane", "string", "the interest, else the liked paper, that it matches best"),
-        ("below_line", "bool", "under the line, not shown"),
+        ("below_line", "bool", "below the threshold"),
         ("meaning", "double", "relevance: similarity of meaning to that interest"),
         ("words", "double", "relevance: share of that interest's words"),
         ("library", "double", "relevance: probability by the liked papers"),
@@ -252,8 +253,8 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "ranking_mode": header["ranking_mode"],
             "evaluation_method": header["evaluation_method"],
             "interest_mode": header["interest_mode"],
-            "line": header.get("line") or 0.0,
-            "above_line": header.get("above_line") or 0,
+            "threshold": round(header.get("line") or 0.0, 3),
+            "above_threshold": header.get("above_line") or 0,
             "quiet_day": "yes" if header.get("quiet") else "no",
             "llm_model": header["llm_model"] or "none",
             "llm_calls": header["llm_calls_made"],
@@ -295,12 +296,16 @@ def _contributions(top: Sequence[Mapping[str, Any]], weights: Mapping[str, float
 
 
 def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> str:
+    from paper_assets.digests.markdown import escape_markdown  # loads templates
+
     try:
         changes = changes_of(warehouse, stored.profile, stored.day)
     except NotComputed:
         return "the first ranking of this profile"
+    ids = [move.paper_id for move in (*changes.entered, *changes.left, *changes.moved)]
+    titles = {row["paper_id"]: escape_markdown(row["title"]) for row in papers_by_id(warehouse, ids).to_pylist()}
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(
-        f"- {line}" for line in sentences(changes, {})
+        f"- {line}" for line in sentences(changes, titles)
     )
 
 

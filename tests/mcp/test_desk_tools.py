@@ -63,6 +63,11 @@ def test_a_mistyped_profile_is_said_to_be_missing_and_not_to_have_no_list(host: 
     assert error["message"] == "profile: there is none named 'trafic'; list_profiles names them"
 
 
+def test_a_day_without_a_list_is_answered_with_the_newest_one(host: RawHost) -> None:
+    missing = host.refused("todays_ranking", profile="traffic", day="2020-01-01")["message"]
+    assert "no ranking for profile 'traffic' on 2020-01-01; the newest is of 2026-" in missing
+
+
 def test_the_first_day_of_the_calendar_is_a_day_without_papers(host: RawHost) -> None:
     assert host.call("rank_and_filter_papers", as_of="0001-01-01")["ranked_papers"] == []
 
@@ -219,7 +224,8 @@ def test_no_stack_trace_was_logged_for_what_a_caller_can_cause(host: RawHost) ->
 
 
 def test_without_leave_no_assistant_rates_a_paper_or_learns_of_ratings(host: RawHost) -> None:
-    assert "no tool 'rate_paper'" in host.refused("rate_paper", paper_id=TRAFFIC, rating="worth")["message"]
+    refused = host.refused("rate_paper", paper_id=TRAFFIC, rating="worth")["message"]
+    assert "no tool 'rate_paper'" in refused and "PAPER_ASSETS_RATING_OVER_MCP=yes opens them" in refused
     told = host.refused("export_citations", profile="traffic", rated="worth")
     assert "not open to assistants" in told["message"]
 

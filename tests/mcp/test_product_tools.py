@@ -52,6 +52,7 @@ def test_the_profiles_are_listed_with_what_there_is_to_read_and_what_is_wrong(ho
     broken, speech, traffic = host.call("list_profiles")["profiles"]
     assert (speech["name"], speech["last_ranking"], speech["last_digest"]) == ("speech", DAYS[-1], None)
     assert traffic["interests"]["primary"] == ["traffic forecasting on road networks"]
+    assert (traffic["liked_papers"], broken["liked_papers"]) == (0, 0)
     assert (traffic["last_digest"], traffic["rewrites_waiting"], traffic["error"]) == (DAYS[-1], 1, None)
     assert broken["name"] == "broken" and broken["error"].startswith("$PAPER_ASSETS_PROFILES/broken/profile.json")
 

@@ -89,7 +89,7 @@ class DeskTools:
         profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,
         options: Any = None,
         history_path: Annotated[Words | None, Field(description="JSON of ids read.")] = None,
-        local_pdf_dir: Annotated[Words | None, Field(description="Its folder.")] = None,
+        local_pdf_dir: Annotated[Words | None, Field(description="PDF folder.")] = None,
         as_of: Annotated[Day, Field(description="YYYY-MM-DD, for age.")] = None,
         save: Annotated[bool, Field(description="As a file.")] = True,
         offset: Offset = 0,

@@ -66,6 +66,7 @@ class ProductTools:
                     {
                         "name": name,
                         "interests": known and known.content.interests.model_dump(mode="json", exclude={"papers"}),
+                        "liked_papers": len(known.content.interests.papers) if known else 0,
                         "last_ranking": last and f"{last}",
                         "last_digest": digest and f"{digest}",
                         "rewrites_waiting": waiting.get(name, 0),

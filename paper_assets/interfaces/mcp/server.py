@@ -279,6 +279,11 @@ class Server(MCPServer[Any]):
         """Refuse arguments that a tool does not have; the SDK would drop them, and a misspelt one would be ignored."""
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
+            if name == "rate_paper":
+                raise InvalidInput(
+                    "there is no tool 'rate_paper': ratings are not open to assistants; "
+                    "PAPER_ASSETS_RATING_OVER_MCP=yes opens them"
+                )
             raise InvalidInput(f"there is no tool {name[:60]!r}; use one of {', '.join(tools)}")
         known = tools[name].input_schema.get("properties", {})
         if unknown := [argument for argument in arguments if argument not in known]:

@@ -162,7 +162,7 @@ class CitationsExported(TypedDict):
 class ProfilesListed(TypedDict):
     profiles: Annotated[
         list[dict[str, Any]],
-        Field(description="name, interests, last_ranking, last_digest, rewrites_waiting and what is wrong with it."),
+        Field(description="name, interests, liked_papers, last_ranking, last_digest, rewrites_waiting, error."),
     ]
     total: int
     next_offset: int | None
@@ -266,7 +266,7 @@ class RetrieveBalancedAnswer(TypedDict):
 
 class SearchDeskAnswer(TypedDict):
     papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
-    total: int
+    total: Annotated[int, Field(description="Papers in this answer; next_offset: there are more.")]
     next_offset: int | None
     compared: Annotated[int | None, Field(description="Papers that meet the filters and were compared.")]
     notes: list[str]
