@@ -23,6 +23,7 @@ from paper_assets import small_files
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.paper_id import unversioned
 from paper_assets.small_files import first_fault, is_broken_link, is_present
+from paper_assets.text.cleaning import encodable
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.weights import Weights
 
@@ -250,7 +251,7 @@ def _pdf_names(folder: Path) -> tuple[str, ...]:
     if not is_present(folder):
         return ()
     try:
-        return tuple(sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".pdf")))
+        return tuple(sorted(encodable(entry.name) for entry in folder.iterdir() if entry.name.endswith(".pdf")))
     except NotADirectoryError:
         return ()
     except OSError as error:
@@ -260,10 +261,12 @@ def _pdf_names(folder: Path) -> tuple[str, ...]:
 def profile_folders(profiles_dir: Path) -> list[Path]:
     """Return the folders that contain a `profile.json`, by name, and those for which it cannot be determined.
 
-    Raises InvalidProfile if the folder of profiles itself cannot be listed.
+    Characters of a name that are not UTF-8 are question marks: no page and no store can hold them, and `load_profile`
+    refuses such a name anyway. Raises InvalidProfile if the folder of profiles itself cannot be listed.
     """
     try:
-        return sorted(entry for entry in profiles_dir.iterdir() if _may_hold_a_profile(entry))
+        entries = [entry for entry in profiles_dir.iterdir() if _may_hold_a_profile(entry)]
+        return sorted(entry.with_name(encodable(entry.name)) for entry in entries)
     except FileNotFoundError:
         raise InvalidProfile(
             f"{profiles_dir} does not exist; `paper-assets profile new` makes a profile there"

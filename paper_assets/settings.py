@@ -59,9 +59,11 @@ def _absolute(path: Path, info: ValidationInfo) -> Path:
     if info.context is None:
         return path
     try:
-        return Path(info.context / path.expanduser()).absolute()
+        resolved = Path(info.context / path.expanduser()).absolute()
     except RuntimeError:
         raise ValueError("no such user") from None
+    str(resolved).encode()  # DuckDB and SQLite open no other file; raises a ValueError
+    return resolved
 
 
 def _listed(value: object) -> object:
@@ -112,7 +114,9 @@ def _whole_number(value: object) -> object:
 
 _SECONDS = Expected("a number of seconds from 0")
 
-Folder = Annotated[Path, AfterValidator(_absolute), Field(validate_default=True), Expected("a folder")]
+Folder = Annotated[
+    Path, AfterValidator(_absolute), Field(validate_default=True), Expected("a folder with a name in UTF-8")
+]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), _SECONDS]
 WholeSeconds = Annotated[int, BeforeValidator(_whole_number), Field(ge=0), _SECONDS]
 Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False), Expected("a number above 0")]
@@ -492,7 +496,9 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
         wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Expected))
         file = environ.file_of(variable) if isinstance(environ, FilesBehind) else None
         place = f" in {file}; correct that line" if file else ""
-        raise InvalidInput(f"{variable} must be {wanted}, got {given[name][:40]!r}{place}") from None
+        raise InvalidInput(
+            f"{variable} must be {wanted}, got {given.get(name, str(working_dir))[:40]!r}{place}"
+        ) from None
 
 
 def wrong_settings(environ: Mapping[str, str], working_dir: Path) -> dict[str, str]:

@@ -66,9 +66,13 @@ class Desk:
 
     def run(self, *arguments: str, **more: str) -> str:
         """Run a command that must succeed; return its standard output."""
+        return self.heard(*arguments, **more)[0]
+
+    def heard(self, *arguments: str, **more: str) -> tuple[str, str]:
+        """Run a command that must succeed; return its standard output and its standard error."""
         ended = self._ended(arguments, more)
         assert ended.returncode == 0, ended.err
-        return ended.out
+        return ended.out, ended.err
 
     def refused(self, *arguments: str, **more: str) -> str:
         """Run a command that must fail in one line; return that line."""

@@ -79,9 +79,10 @@ class Raw:
 
 @dataclass(frozen=True)
 class Hang:
-    """Accept and stay silent; with `drip`, send a space at that interval without end."""
+    """Accept and stay silent; with `drip`, send 200 spaces at that interval, `in_head` before the body."""
 
     drip: float | None = None
+    in_head: bool = False
 
 
 Step = Says | Raw | Hang
@@ -109,8 +110,8 @@ def recorded(body: str, status: int = 200) -> Raw:
     return Raw(status, body.encode(), {"content-type": "application/json"})
 
 
-def hang(*, drip: float | None = None) -> Hang:
-    return Hang(drip)
+def hang(*, drip: float | None = None, in_head: bool = False) -> Hang:
+    return Hang(drip, in_head)
 
 
 class LoopbackLLM:
@@ -201,11 +202,16 @@ def _handler(server: LoopbackLLM) -> type[BaseHTTPRequestHandler]:
                 return
             self.send_response_only(200)
             self.send_header("content-type", "application/json")
-            self.end_headers()
-            while not server.closing.wait(step.drip):
+            if step.in_head:
+                self.flush_headers()
+            else:
+                self.end_headers()
+            for _ in range(200):
                 try:
                     self.wfile.write(b" ")
                 except OSError:
+                    return
+                if server.closing.wait(step.drip):
                     return
 
         def log_message(self, format: str, *args: object) -> None:

@@ -25,6 +25,7 @@ GROUND = {
     "text",
     "progress",
     "small_files",
+    "time_limit",
     "weights",
 }
 BELOW = {
@@ -37,6 +38,7 @@ BELOW = {
     "weights": {"errors", "small_files"},
     "text": {"errors"},
     "progress": set(),
+    "time_limit": set(),
     "sources": GROUND,
     "models": GROUND,
     "stores": GROUND,

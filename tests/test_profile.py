@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,17 @@ def test_profiles_are_the_folders_that_hold_one_by_name(tmp_path: Path) -> None:
         profile_folders(tmp_path / "nowhere")
     with pytest.raises(InvalidProfile, match=r"README\.txt cannot be listed"):
         profile_folders(tmp_path / "README.txt")
+
+
+def test_names_that_are_not_utf_8_can_be_shown_and_stored(tmp_path: Path) -> None:
+    written(tmp_path / "ann")
+    written(tmp_path / os.fsdecode(b"caf\xe9"))
+    (tmp_path / "ann" / "pdf").mkdir()
+    (tmp_path / "ann" / "pdf" / os.fsdecode(b"caf\xe9.pdf")).touch()
+    ann, other = profile_folders(tmp_path)
+    assert load_profile(ann).pdf_names == ("caf?.pdf",)
+    with pytest.raises(InvalidProfile, match=r"profile folder 'caf\?': name it with"):
+        load_profile(other)
 
 
 def test_a_missing_profile_and_one_too_large_to_be_one_are_named(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def test_each_variable_becomes_a_value_of_its_kind() -> None:
         ("PAPER_ASSETS_PDF_MEGABYTES", "0", "must be a number above 0, got '0'"),
         ("PAPER_ASSETS_SEMANTIC_SCHOLAR", "perhaps", "must be on or off, got 'perhaps'"),
         ("PAPER_ASSETS_FIRST_DAY", "monday", "must be a day like 2025-01-01, got 'monday'"),
-        ("PAPER_ASSETS_HOME", "~nobody-of-this-name/x", "must be a folder, got '~nobody-of-this-name/x'"),
+        ("PAPER_ASSETS_HOME", "~nobody-of-this-name/x", "must be a folder with a name in UTF-8, got '~nobody-of-th"),
+        ("PAPER_ASSETS_HOME", "caf\udce9", r"must be a folder with a name in UTF-8, got 'caf\udce9'"),
         ("PAPER_ASSETS_ARCHIVE", "mine", "must be a name that ends in its version, like optim_best_practices_v1"),
         ("PAPER_ASSETS_REWRITING", "passes=high", ": passes must be a whole number, got 'high'"),
         ("PAPER_ASSETS_WEIGHTS", "0.3", 'must be JSON like {"general": '),
@@ -86,6 +87,11 @@ def test_a_wrong_value_is_one_line_that_names_its_variable(variable: str, value:
     assert line.startswith(variable)
     assert told in line
     assert "\n" not in line and len(line) < 300
+
+
+def test_a_working_folder_that_is_not_utf_8_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"^PAPER_ASSETS_HOME must be a folder .* got '/caf\\udce9'$"):
+        load_settings({}, Path("/caf\udce9"))
 
 
 def test_weights_of_one_purpose_leave_the_other_numbers_as_they_are() -> None:

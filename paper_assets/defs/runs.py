@@ -234,11 +234,16 @@ def materialize(
     raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
 
 
-def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, days: Sequence[Partition]) -> None:
-    """Run a step for consecutive days. Raises the PaperAssetsError of a day that failed; the others are kept."""
-    failure = failure_of(materialize(instance, workspace, step, days[0], days[-1]), days)
+def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, days: Sequence[Partition]) -> Made:
+    """Run a step for consecutive days; return what it made.
+
+    Raises the PaperAssetsError of a day that failed; the others are kept.
+    """
+    made = materialize(instance, workspace, step, days[0], days[-1])
+    failure = failure_of(made, days)
     if failure is not None:
         raise failure
+    return made
 
 
 def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:

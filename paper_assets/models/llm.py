@@ -332,7 +332,7 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
         left = ends - model.clock()
         if left <= 0:
             said = f"{tries} tries; last: {last or 'no time for a try'}"
-            raise _final_error(f"{config.named} gave no answer before the deadline ({said})", last)
+            raise _final_error(config, f"gave no answer before the deadline ({said})", last)
         check_month(config)
         for meter in meters:
             meter.take_call()
@@ -349,7 +349,7 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
             if tries < config.tries:
                 if pause >= ends - model.clock():
                     step = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise _final_error(f"{config.named} failed: {last}; {step} would pass the deadline", last) from None
+                    raise _final_error(config, f"failed: {last}; {step} would pass the deadline", last) from None
                 model.sleep(pause)
             wait *= 2
             continue
@@ -359,12 +359,15 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
             config.monthly.add(model.purpose, reply.input_tokens, reply.output_tokens)
         return _whole(config, reply), prompt
     times = f" {tries} times; last" if tries > 1 else ""
-    raise _final_error(f"{config.named} failed{times}: {last}", last)
+    raise _final_error(config, f"failed{times}: {last}", last)
 
 
-def _final_error(line: str, last: TryFailed | None) -> LLMUnreachable:
-    """Turn the last failed try into an error: the server is unreachable, or it asks to slow down."""
+def _final_error(config: LLMConfig, what: str, last: TryFailed | None) -> LLMUnreachable:
+    """Turn the last failed try into an error: the server is unreachable or too slow, or it asks to slow down."""
+    line = f"{config.named} {what}"
     if last is None or not last.slow_down:
+        if last is not None and last.late and config.tries > 1:  # a trial of the settings has one try and its own limit
+            line += "; for a slow model raise PAPER_ASSETS_LLM_TIMEOUT and PAPER_ASSETS_LLM_DEADLINE"
         return LLMUnreachable(line, variable=last.variable if last else None)
     asks = "" if last.wait is None or f"{last.wait:.3g} s" in line else f"; it asks to wait {last.wait:.3g} s"
     error = LLMRateLimited(f"{line}{asks}")

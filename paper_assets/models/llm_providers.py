@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, estimated_tokens
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.secrets import HIDDEN, hiding
+from paper_assets.time_limit import limited
 
 if TYPE_CHECKING:
     import ssl
@@ -36,16 +37,23 @@ _LIKE_A_KEY = re.compile(r"sk-[\w*.-]{6,}|bearer\s+\S+", re.IGNORECASE)
 
 
 class TryFailed(Exception):
-    """Report a failed exchange that may be retried. `wait`: seconds the server asks for, or None. `variable`: the
-    environment variable that may be wrong.
+    """Report a failed exchange that may be retried. `wait`: seconds the server asks for, or None. `late`: no answer in
+    time. `variable`: the environment variable that may be wrong.
     """
 
     def __init__(
-        self, message: str, *, wait: float | None = None, slow_down: bool = False, variable: str | None = None
+        self,
+        message: str,
+        *,
+        wait: float | None = None,
+        slow_down: bool = False,
+        late: bool = False,
+        variable: str | None = None,
     ) -> None:
         super().__init__(message)
         self.wait = wait
         self.slow_down = slow_down
+        self.late = late
         self.variable = variable
 
 
@@ -199,30 +207,11 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
     import httpx2
 
     load(config)
-    send = {"openai": _send_openai, "anthropic": _send_anthropic, "ollama": _send_ollama}[config.provider]
-    ends, address = time.monotonic() + timeout, f"{config.provider.upper()}_BASE_URL"
-
-    def bound(response: "httpx2.Response") -> None:
-        packed = response.headers.pop("content-encoding", "identity").strip().lower()
-        response.stream = _bounded(response.stream, ends, packed)
-
+    address = f"{config.provider.upper()}_BASE_URL"
     try:
-        # Redirects are not followed: they could carry the key to another host.
-        with httpx2.Client(
-            verify=_tls(),
-            timeout=timeout,
-            event_hooks={"response": [bound]},
-            follow_redirects=False,
-            headers={"accept-encoding": "gzip"},  # what `_bounded` unpacks
-        ) as http:
-            response = send(config, prompt, http=http, timeout=timeout)
-            if len(response.content) >= _MOST_BYTES:
-                raise LLMError(
-                    f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is not a chat answer"
-                )
-            answer = answer_json(config, response, with_schema=prompt.schema is not None)
-    except httpx2.TimeoutException:
-        raise TryFailed(f"no answer within {timeout:.3g} s") from None
+        answer = limited(timeout, partial(_answer, config, prompt, timeout=timeout))
+    except (httpx2.TimeoutException, TimeoutError):
+        raise TryFailed(f"no answer within {timeout:.3g} s", late=True) from None
     except httpx2.HTTPError as error:
         line = f"cannot be reached: {tidy(str(error), config) or type(error).__name__}"
         raise TryFailed(line, variable=address) from None
@@ -242,6 +231,33 @@ def exchange(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Reply:
         raise LLMError(
             f"{config.named} answered JSON that is not a chat answer{server_message(answer, config)}"
         ) from None
+
+
+def _answer(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Mapping[str, Any]:
+    """Send the prompt and return the JSON object of the answer; see `answer_json` for what it raises."""
+    import httpx2
+
+    send = {"openai": _send_openai, "anthropic": _send_anthropic, "ollama": _send_ollama}[config.provider]
+    ends = time.monotonic() + timeout
+
+    def bound(response: "httpx2.Response") -> None:
+        packed = response.headers.pop("content-encoding", "identity").strip().lower()
+        response.stream = _bounded(response.stream, ends, packed)
+
+    # Redirects are not followed: they could carry the key to another host.
+    with httpx2.Client(
+        verify=_tls(),
+        timeout=timeout,
+        event_hooks={"response": [bound]},
+        follow_redirects=False,
+        headers={"accept-encoding": "gzip"},  # what `_bounded` unpacks
+    ) as http:
+        response = send(config, prompt, http=http, timeout=timeout)
+        if len(response.content) >= _MOST_BYTES:
+            raise LLMError(
+                f"{config.named} answered more than {_MOST_BYTES // 1_000_000} MB, which is not a chat answer"
+            )
+        return answer_json(config, response, with_schema=prompt.schema is not None)
 
 
 @cache

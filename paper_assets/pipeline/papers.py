@@ -132,6 +132,11 @@ class _Fetched:
     scholar: dict[date, Enriched] = field(default_factory=dict)
 
 
+def unanswered(made: Made) -> list[str]:
+    """Return why Semantic Scholar added nothing to days that were fetched, each reason once."""
+    return list(dict.fromkeys(each.warning for each in made.details.scholar.values() if each.warning))
+
+
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
     """Fetch each day from every source and replace it; a failed day does not affect the others."""
     fetched, sources = _Fetched(), sources_of_days(workspace.settings)

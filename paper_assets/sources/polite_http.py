@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, cast
@@ -28,6 +29,7 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError
+from paper_assets.time_limit import limited
 
 LONGEST_HOLD = 86_400.0  # seconds; a longer Retry-After counts as a day
 
@@ -300,30 +302,34 @@ class _PoliteAdapter:
         self.inner.close()
 
     def _answer(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
-        """Try once. The body is read here, inside the turn, up to a size and a time. Raises NetworkError."""
-        begun = time.monotonic()
+        """Try once, inside the turn, up to a size and a time. Raises NetworkError."""
         try:
-            response = self.inner.send(request, **{**options, "stream": True, "timeout": (self.timeout, self.timeout)})
-            with response:
-                if _announced(response) > self.most_bytes:
-                    raise _too_large(host, self.most_bytes)
-                body = bytearray()
-                # read1 returns the data received: with a fixed size a very slow server would block forever.
-                while chunk := response.raw.read1(65_536, decode_content=True):
-                    body += chunk
-                    if len(body) > self.most_bytes:
-                        raise _too_large(host, self.most_bytes)
-                    if time.monotonic() - begun > self.timeout:
-                        raise requests.Timeout
+            return limited(self.timeout, partial(self._received, request, host, **options))
         except requests.exceptions.SSLError:
             message = f"the certificate of {host} was not accepted; check the clock and the network"
             raise _Unconnected(message) from None
         except requests.exceptions.ProxyError as error:
             raise _proxy_failure(error, host) from None
-        except requests.Timeout:
+        except (requests.Timeout, TimeoutError):
             raise NetworkError(f"{host} gave no whole answer within {self.timeout:g} s; try again later") from None
         except (requests.RequestException, HTTPError, OSError) as error:
             raise (_Unconnected(str(_unreached(host))) if _is_unconnected(error) else _unreached(host)) from None
+
+    def _received(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
+        """Send the request and read the whole answer."""
+        begun = time.monotonic()
+        response = self.inner.send(request, **{**options, "stream": True, "timeout": (self.timeout, self.timeout)})
+        with response:
+            if _announced(response) > self.most_bytes:
+                raise _too_large(host, self.most_bytes)
+            body = bytearray()
+            # read1 returns the data received: with a fixed size a very slow server would block forever.
+            while chunk := response.raw.read1(65_536, decode_content=True):
+                body += chunk
+                if len(body) > self.most_bytes:
+                    raise _too_large(host, self.most_bytes)
+                if time.monotonic() - begun > self.timeout:
+                    raise requests.Timeout
         response._content = bytes(body)  # where requests stores a body that has been read
         return response
 

@@ -20,6 +20,7 @@ from paper_assets.stores.stamps import forget_stamps
 from tests.desk import GRAPHS, SPEECH, Desk, imported_desk, paper, week
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
+from tests.loopback_semantic_scholar import loopback_semantic_scholar
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
@@ -228,16 +229,21 @@ def test_days_ranked_in_a_row_do_not_repeat_a_paper(tmp_path: Path) -> None:
     assert told["candidate"]["reason"] == "ALREADY_SHOWN"
 
 
-def test_a_day_is_fetched_from_arxiv_and_ranked(tmp_path: Path) -> None:
+def test_a_day_is_fetched_from_arxiv_and_ranked_and_a_refusal_of_semantic_scholar_is_reported(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
-    with loopback_arxiv(map(paper_from_mapping, week(DAYS[:1]))) as arxiv:
-        told = json.loads(
-            desk.run(
-                "fetch", "--day", DAYS[0], "--json", PAPER_ASSETS_ARXIV_URL=arxiv.url, PAPER_ASSETS_REQUEST_INTERVAL="0"
-            )
-        )
-    assert told == {DAYS[0]: 6}
+    with (
+        loopback_arxiv(map(paper_from_mapping, week(DAYS[:1]))) as arxiv,
+        loopback_semantic_scholar(script=[Answer(status=429)] * 4) as scholar,
+    ):
+        sources = {
+            "PAPER_ASSETS_ARXIV_URL": arxiv.url,
+            "PAPER_ASSETS_SEMANTIC_SCHOLAR": "on",
+            "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": scholar.url,
+        }
+        told, warned = desk.heard("fetch", "--day", DAYS[0], "--json", PAPER_ASSETS_REQUEST_INTERVAL="0", **sources)
+    assert json.loads(told) == {DAYS[0]: 6}
+    assert "warning: Semantic Scholar did not answer: 127.0.0.1 asks us to slow down (HTTP 429)" in warned
     assert "2603.00103" in desk.run("run")
 
 

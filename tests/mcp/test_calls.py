@@ -107,7 +107,8 @@ def test_a_fault_of_the_program_is_one_line_for_the_caller_and_a_trace_in_the_lo
     assert "private figure" in caplog.text
 
 
-def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over() -> None:
+@pytest.mark.parametrize("joinable", [False, True])
+def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over(joinable: bool) -> None:
     release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=0.3)
 
     def work(_: Progress) -> Mapping[str, Any]:
@@ -115,7 +116,8 @@ def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over() -
         return {}
 
     async def many() -> list[Any]:
-        return await asyncio.gather(*(calls.answer(Listener(), "a_tool", work) for _ in range(9)))  # type: ignore[arg-type]
+        names = [f"{number}" if joinable else None for number in range(9)]
+        return await asyncio.gather(*(calls.answer(Listener(), "a_tool", work, joined_as=name) for name in names))  # type: ignore[arg-type]
 
     found = [each.content[0].text for each in asyncio.run(many())]
     release.set()

@@ -1,9 +1,13 @@
 """Searching the desk and asking it over stdio: one call each, nothing private, errors that say what to do."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from paper_assets.interfaces.mcp.search_tools import paper_row
+from paper_assets.interfaces.mcp.search_tools import SearchTools, paper_row
 from paper_assets.retrieval.desk_search import FoundPaper
+from paper_assets.settings import Settings
 from paper_assets.stores.documents import Document, replace_documents
 from tests.desk import Desk
 from tests.loopback import Answer
@@ -96,6 +100,22 @@ def test_a_question_is_answered_without_the_full_text_that_a_silent_source_does_
             answer = host.call("ask_desk", question="How is traffic on road networks predicted?", fetch=2)
             assert answer["sentences"]
             assert sum("was not read" in note for note in answer["notes"]) == 2
+
+
+def test_the_same_question_joins_a_slow_answer_and_only_quotations_are_made_in_the_call() -> None:
+    class Recording:
+        async def answer(self, ctx: object, tool: str, work: object, *, joined_as: str | None = None) -> str | None:
+            return joined_as
+
+    calls: Any = Recording()
+    tools = SearchTools(calls=calls, settings=Settings(), environ={})
+
+    def joined_as(question: str, **more: Any) -> object:
+        return asyncio.run(tools.ask_desk(calls, question, **more))
+
+    assert joined_as("Why?") == joined_as("Why?") != joined_as("Why not?")
+    assert joined_as("Why?", extractive=True) is None
+    assert None is not joined_as("Why?", extractive=True, fetch=1) != joined_as("Why?", fetch=1)
 
 
 def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:

@@ -278,9 +278,12 @@ def test_a_server_that_never_answers_is_left_when_the_time_is_up(provider: Provi
     assert len(requests) == 1
 
 
-def test_a_server_that_drips_is_left_too(provider: Provider) -> None:
-    error, _ = failure(hang(drip=0.02), provider=provider, clock=Clock(), timeout="0.3", deadline=0.5)
+@pytest.mark.parametrize("in_head", [False, True])
+def test_a_server_that_drips_is_left_too(provider: Provider, in_head: bool) -> None:
+    step = hang(drip=0.02, in_head=in_head)
+    error, _ = failure(step, provider=provider, clock=Clock(), timeout="0.3", deadline=0.5)
     assert "no answer within 0.3 s" in str(error)
+    assert "for a slow model raise PAPER_ASSETS_LLM_TIMEOUT and PAPER_ASSETS_LLM_DEADLINE" in str(error)
 
 
 def test_the_deadline_ends_a_try_that_its_own_timeout_would_not(provider: Provider) -> None:

@@ -141,7 +141,8 @@ def test_a_silent_server_is_given_up(polite):
         ask(polite(timeout=0.1), "GET", arxiv.url)
 
 
-def test_a_server_that_dribbles_is_given_up(polite):
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Slow: "])
+def test_a_server_that_dribbles_is_given_up(polite, head):
     """Each byte arrives in time, the whole answer never does."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         stop = threading.Event()
@@ -152,11 +153,13 @@ def test_a_server_that_dribbles_is_given_up(polite):
                     client, _ = server.accept()
                     with client, suppress(ConnectionError):
                         client.recv(65_536)
-                        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-                        while not stop.wait(0.02):
+                        client.sendall(head)
+                        for _ in range(100):
                             client.sendall(b"x")
+                            if stop.wait(0.02):
+                                break
 
-        thread = threading.Thread(target=dribble)
+        thread = threading.Thread(target=dribble, daemon=True)
         thread.start()
         with pytest.raises(NetworkError, match="no whole answer"):
             ask(polite(timeout=0.2), "GET", f"http://127.0.0.1:{server.getsockname()[1]}/")

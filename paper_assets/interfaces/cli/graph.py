@@ -38,7 +38,7 @@ from paper_assets.pipeline import papers
 from paper_assets.pipeline.papers import Harvest, least_requests
 from paper_assets.pipeline.papers import harvest as bring_in
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
-from paper_assets.pipeline.step import Partition
+from paper_assets.pipeline.step import Made, Partition
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
 from paper_assets.setup.profiles import Place, create_profile, profile_names
@@ -117,11 +117,17 @@ def fetch(
             raise InvalidInput(f"--day and --to must be between {earliest} and today, in this order")
         workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
         days = [Partition(first + timedelta(days=number)) for number in range((last - first).days + 1)]
-        runs.fetch_days(instance, workspace, papers.STEP, days)
+        made = runs.fetch_days(instance, workspace, papers.STEP, days)
         counts = {f"{of}": count for of, count in paper_counts(workspace.warehouse).items() if first <= of <= last}
+    _warn_of_unanswered(made)
     if as_json:
         return print_json(counts)
     print_table("papers by day", ["day", "papers"], sorted(counts.items()))
+
+
+def _warn_of_unanswered(made: Made) -> None:
+    for reason in papers.unanswered(made):
+        warn(f"warning: {reason}; the papers are stored without its data")
 
 
 def _read(file: Path, faults: list[str] | None, oversized: list[str] | None = None) -> Iterator[Any]:
@@ -288,7 +294,7 @@ def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> P
                 f"{settings.request_interval:g} s between two requests, as arXiv asks"
             )
             try:
-                runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)])
+                made = runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)])
             except PaperAssetsError as fault:
                 background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
                 if not paper_counts(workspace.warehouse):
@@ -296,6 +302,7 @@ def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> P
                 return PaperAssetsError(
                     f"{fault}; {count_of(len(counts), 'day')} of {len(wanted)} fetched, the same command continues"
                 )
+            _warn_of_unanswered(made)
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
             job = replace(job, fetched={**job.fetched, f"{day}": f"{today}"})
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))

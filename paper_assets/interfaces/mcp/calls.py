@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,8 @@ class Calls:
         reason = (
             f"not finished within {self.limit:g} s (last report: {reports.last}); it continues: ask the same again "
             "to wait for its answer, which is not paid for twice"
+            if joined.job.running()
+            else f"{_not_begun(self.limit)}; ask the same again to wait for its answer"
         )
         return _partial_answer(joined.meanwhile, reason)
 
@@ -248,11 +251,15 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
 
 def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     if job.cancel():
-        return f"not begun within {limit:g} s: it waited behind {_MOST_AT_WORK} earlier calls; ask again"
+        return f"{_not_begun(limit)}; ask again"
     return (
         f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
         "so ask again later or ask for less"
     )
+
+
+def _not_begun(limit: float) -> str:
+    return f"not begun within {limit:g} s: it waited behind {_MOST_AT_WORK} earlier calls"
 
 
 def bounded_answer(answer: Mapping[str, Any], *, most: int | None, secrets: Secrets) -> CallToolResult:
@@ -342,6 +349,11 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
     return value
+
+
+def call_key(*arguments: Any) -> str:
+    """Return a key for what a call requests, so that an equal call is recognised."""
+    return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
 
 def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":

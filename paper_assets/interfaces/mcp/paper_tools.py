@@ -1,9 +1,7 @@
 """Tools that find and read one paper: search, related papers, its text, a model's analysis (SPEC I1, I9)."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -21,7 +19,7 @@ from paper_assets.errors import (
     RateLimited,
     StoreError,
 )
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, paged, text_page, within
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, call_key, paged, text_page, within
 from paper_assets.interfaces.mcp.tool_types import (
     AnalyzeAnswer,
     FetchAnswer,
@@ -178,7 +176,7 @@ class PaperTools:
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
             return without_analysis({"code": LLMError.code, "message": reason}) if known else None
 
-        key = _call_key(paper, llm_config, analysis_type)
+        key = call_key(paper, llm_config, analysis_type)
         return await self.calls.answer(ctx, "analyze_paper", work, joined_as=key, meanwhile=meanwhile)
 
     async def interpret_paper(
@@ -213,16 +211,11 @@ class PaperTools:
                 interpretation_to_mapping(Interpretation(paper=known[-1], analysis=None, analysis_error=error))
             )
 
-        key = _call_key(query, llm_config, analysis_type)
+        key = call_key(query, llm_config, analysis_type)
         return await self.calls.answer(ctx, "interpret_paper", work, joined_as=key, meanwhile=meanwhile)
 
     def _clients(self, progress: Progress, *, models_go_on: bool = False) -> "Clients":
         return replace(self.clients().of_one_call(), progress=progress, models_go_on=models_go_on)
-
-
-def _call_key(*arguments: Any) -> str:
-    """Return a key for what a call requests, so that an equal call is recognised."""
-    return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
 
 
 def _without_text(answer: Mapping[str, Any]) -> dict[str, Any]:

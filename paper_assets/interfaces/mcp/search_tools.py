@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.mcp.calls import Calls, check_exists, open_warehouse, paged
+from paper_assets.interfaces.mcp.calls import Calls, call_key, check_exists, open_warehouse, paged
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
@@ -118,7 +118,10 @@ class SearchTools:
                     del sentence["text"]
             return record
 
-        return await self.calls.answer(ctx, "ask_desk", work)
+        if extractive and not fetch:
+            return await self.calls.answer(ctx, "ask_desk", work)
+        key = call_key(question, for_and_against, fetch, extractive)
+        return await self.calls.answer(ctx, "ask_desk", work, joined_as=key)
 
     def _corpus(self) -> "Corpus":
         from paper_assets.retrieval.search import Corpus

@@ -321,7 +321,7 @@ def build_server(
     papers = PaperTools(calls=calls, clients=clients)
     desk = DeskTools(calls=calls, settings=settings, environ=environ, only=only)
     evidence = EvidenceTools(calls=calls, settings=settings, environ=environ, only=only)
-    search = SearchTools(calls=calls, settings=settings, environ=environ, only=only)
+    search = SearchTools(calls=calls, settings=settings, environ={**_PATIENCE_WITH_MODELS, **environ}, only=only)
     products = ProductTools(calls=calls, settings=settings, only=only)
     allowed = ((desk.rate_paper, "Rate a paper", _KEEPS),) if settings.rating_over_mcp else ()
     for tool, title, hints in (
