@@ -4,7 +4,7 @@ import json
 from threading import Event
 from urllib.parse import quote_plus
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
@@ -20,6 +20,10 @@ from tests.page.invented_desk import LATEST, PROFILE, Page, served
 
 QUESTION = "Is traffic forecasting on road networks simple?"
 QUOTE = "The method is simple"
+_TELL_WHAT_IS_SAID = """() => new MutationObserver(() => {
+  const busy = document.querySelector("button[aria-busy=true]");
+  if (busy) console.log(`${busy.textContent} is busy: ${document.getElementById("said").textContent}`);
+}).observe(document.getElementById("said"), {childList: true})"""
 
 
 def model(go_on: Event) -> "object":
@@ -61,6 +65,20 @@ def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: 
         assert "```bibtex" in download.value.path().read_text("utf-8")
         first.get_by_role("link").click()
         expect(page.locator("h1")).to_contain_text("raffic forecasting on road networks")
+
+
+def test_an_answer_that_takes_a_moment_is_announced_at_its_button(page_of_a_year: Page, browser: Browser) -> None:
+    held: list[Route] = []
+    with visitor(browser) as page:
+        page.goto(f"{page_of_a_year.today}/ask")
+        page.route("**/ask?question=*", lambda route: held.append(route))
+        page.get_by_label("A question to the stored papers").fill("What predicts traffic?")
+        page.evaluate(_TELL_WHAT_IS_SAID)  # while a page is awaited, Playwright looks at nothing in the old one
+        with page.expect_console_message(lambda message: message.text == "Ask is busy: One moment …"):
+            page.keyboard.press("Enter")
+        held[0].continue_()
+        expect(page.locator(".footnotes blockquote").first).to_be_visible()
+        expect(page.get_by_role("status")).to_be_empty()
 
 
 def test_a_written_answer_states_its_cost_and_shows_only_quotations_that_are_in_their_papers(

@@ -216,6 +216,21 @@ document.addEventListener("submit", (event) => {
   }
 });
 
+// An answer that takes more than a moment: say so at its button, until the page of the answer replaces this one.
+document.addEventListener("submit", (event) => {
+  const form = event.target, button = event.submitter;
+  if (event.defaultPrevented || !button || form.method === "dialog") return;
+  setTimeout(() => {
+    button.setAttribute("aria-busy", "true");
+    say("One moment …", false, { near: button.closest(".line") || form });
+  }, 600);
+});
+addEventListener("pageshow", (event) => { // by the browser's Back button
+  if (!event.persisted) return;
+  document.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
+  say("");
+});
+
 // The profile form: a preview shortly after the last key, and a warning before edits are lost.
 let waiting, asked = 0, typed = null;
 
