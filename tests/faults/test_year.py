@@ -50,7 +50,7 @@ def test_an_answer_of_far_fewer_papers_fails_the_fetch_and_status_says_how_to_fi
         arxiv.papers = SIXTEEN[:8]
         line = desk.refused("fetch", "--day", f"{MONDAY}", **asking)
         assert "the answer has 8 papers where 16 are stored, which are kept" in line and "--accept-fewer" in line
-        [trouble] = json.loads(desk.run("status", "--json"))["days_to_mend"]
+        [trouble] = json.loads(desk.run("status", "--json"))["days_to_repair"]
         assert (trouble["first"], trouble["kind"]) == (f"{MONDAY}", "doubted")
         assert (
             f"{MONDAY}" in desk.run("status")
@@ -59,7 +59,7 @@ def test_an_answer_of_far_fewer_papers_fails_the_fetch_and_status_says_how_to_fi
         command = trouble["command"].strip("`").removeprefix("paper-assets ").split()
         desk.run(*command, **asking)
         held = json.loads(desk.run("status", "--json"))
-    assert (held["papers"], held["days_to_mend"]) == (8, [])
+    assert (held["papers"], held["days_to_repair"]) == (8, [])
 
 
 def test_no_redirect_leads_to_a_machine_of_the_own_network(tmp_path: Path) -> None:

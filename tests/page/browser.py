@@ -69,7 +69,8 @@ def axe_script() -> str | None:
 
 def serious_findings(page: BrowserPage, script: str) -> list[str]:
     """Return what axe finds serious or worse on the page as it is now."""
-    page.evaluate(script)  # by the debugger, which the page's policy does not bind
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(script)  # by the debugger, which the page's policy does not bind
     found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
     return [
         f"{each['id']}: {node['target']} {node.get('failureSummary', '')[:160]}"

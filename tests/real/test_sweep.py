@@ -19,7 +19,7 @@ from tests.real.views import Asked, ask_everything, fill
 
 _SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
 _GENERATED = 300
-_EACH = 1 if os.environ.get("SWEEP") == "full" else 8  # every eighth recorded paper; SWEEP=full tries all
+_EACH = 1 if os.environ.get("SWEEP") == "full" else 12  # every twelfth recorded paper; SWEEP=full tries all
 _MONDAY = datetime.combine(MONDAY, time(9), UTC)
 # A title may be no query, and there is no earlier list to compare with.
 _MAY_REFUSE = (
@@ -49,14 +49,14 @@ def answered(asked: Asked) -> None:
 
 def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path) -> None:
     papers = [*odd_papers()]
-    answered(ask_everything(fill(tmp_path, papers), papers[::6]))
+    answered(ask_everything(fill(tmp_path, papers), papers[::9]))
 
 
 @pytest.mark.shared_data
 def test_recorded_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path, shared_data: Path) -> None:
     file = shared_data / "arxiv_odd_records" / "records.jsonl.gz"
     papers = [replace(each, published=_MONDAY) for each in islice(read_papers(file, on_fault=print), 0, None, 25)]
-    answered(ask_everything(fill(tmp_path, papers), papers[::12]))
+    answered(ask_everything(fill(tmp_path, papers), papers[::18]))
 
 
 def test_odd_papers_are_shown_by_every_renderer() -> None:

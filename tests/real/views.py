@@ -32,7 +32,7 @@ from paper_assets.pipeline.step import Grid, Partition
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.feedback import WORDS, NewRating, append_ratings
+from paper_assets.stores.feedback import RATING_VALUES, NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import add_person, people_file
 from tests.desk import Desk
@@ -184,7 +184,7 @@ def fill(folder: Path, papers: Sequence[Paper]) -> Desk:
     (place / "questions.json").write_text(json.dumps([_QUESTION]), encoding="utf-8")
     (desk.folder / "plan.json").write_text(json.dumps(_QUESTION), encoding="utf-8")
     rated = [
-        NewRating(paper_id=paper.paper_id, rating=WORDS[number % len(WORDS)], title=None, abstract=None)
+        NewRating(paper_id=paper.paper_id, rating=RATING_VALUES[number % len(RATING_VALUES)], title=None, abstract=None)
         for number, paper in enumerate(papers)
         if number % 3
     ]

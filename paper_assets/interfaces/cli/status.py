@@ -94,7 +94,7 @@ def _collected(
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
-    held["days_to_mend"] = [asdict(days) for days in missing]
+    held["days_to_repair"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
     late = _late(settings, warehouse, unknown) if unknown else {}

@@ -40,20 +40,20 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     with serving(year):
         desk = _Desk(folder, year)
         desk.fetch(year.days, at_once=31)
-        desk.mend()
+        desk.repair()
         for number in range(_ROUNDS):
             before = _ids(desk)
             change(year)
             give_faults(year, lies=True)
             desk.later()
             desk.fetch(year.days, at_once=14)
-            desk.mend()
+            desk.repair()
             lost |= {day: f"after round {number + 1}: {text}" for day, text in _lost(year, desk, before).items()}
         year.faults.clear()
         for _ in range(2):  # two quiet weeks
             desk.later()
             desk.fetch(year.days, at_once=14)
-            desk.mend()
+            desk.repair()
     return _judged(year, desk, lost, again=f"python -m tests.faults.storm --part year --seed {seed} --size {size}")
 
 
@@ -90,7 +90,7 @@ class _Desk:
                 self.traces.append(f"fetching {days[at]}: {type(error).__name__}: {error}")
             shutil.rmtree(self.gate, ignore_errors=True)  # hours pass: no Retry-After is pending any more
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Fetch again what status names, hours apart; accept fewer papers only when seen twice."""
         for _ in range(_MENDS):
             spans = [span for span in self.troubles() if span.kind != "empty"]
