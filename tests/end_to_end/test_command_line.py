@@ -162,6 +162,8 @@ def test_today_shows_the_stored_lists_and_computes_none(desk: Desk) -> None:
     try:
         shown = json.loads(desk.run("today", "--json"))
         assert "profile 'unranked' has no ranking yet" in desk.refused("today", "unranked")
+        empty.write_text("{", encoding="utf-8")
+        assert "not valid JSON" in desk.refused("today", "unranked")
     finally:
         empty.unlink()
     assert {stored["profile"] for stored in shown} == set(ranked)

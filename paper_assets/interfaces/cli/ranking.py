@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, named_error
+from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError, named_error
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
@@ -33,7 +33,7 @@ from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles
-from paper_assets.profile import profile_folders
+from paper_assets.profile import load_profile, profile_folders
 from paper_assets.small_files import read_json
 from paper_assets.stores.digests import digest_path
 
@@ -117,7 +117,7 @@ def today(
                 }
             )
         except Exception as error:  # the lists of other profiles are shown
-            missing.append(named_error(error, name))
+            missing.append(_why_no_list(error, settings.profiles_dir / name))
     if as_json:
         print_json(lists)
     else:
@@ -127,6 +127,16 @@ def today(
         raise missing[0]
     for without_list in missing:
         warn(f"warning: {without_list}")
+
+
+def _why_no_list(error: Exception, folder: Path) -> PaperAssetsError:
+    """Return the error of the profile itself where that is why it has no list: running it would not help."""
+    if isinstance(error, NotComputed):
+        try:
+            load_profile(folder)
+        except InvalidProfile as fault:
+            return fault
+    return named_error(error, folder.name)
 
 
 def explain(
