@@ -38,7 +38,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _MAX_MATCHES = 12
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
-_IN_COLUMNS = ("SEMANTIC_HIGH_MATCH",)  # the relevance beside it says so
+_IN_COLUMNS = ("SEMANTIC_HIGH_MATCH",)  # shown as relevance beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
