@@ -23,6 +23,7 @@ from paper_assets.ranking.calibration import (
     Logit,
     interests_judged,
     library_judged,
+    log_number,
     share_of_best,
     standard_calibration,
     standardized,
@@ -100,7 +101,7 @@ def _parts(
         "words": np.nan_to_num(scores),
         "share": share_of_best(np.nan_to_num(scores), None, standard.highest_scores),
         "best": np.zeros_like(near) if judged.best is None else judged.best,
-        "number": np.full_like(near, np.log(np.isfinite(levels).sum())),
+        "number": np.full_like(near, log_number(int(np.isfinite(levels).sum()))),
     }
     return Parts(values=values, levels=levels, relevant=relevant)
 

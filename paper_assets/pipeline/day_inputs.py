@@ -18,7 +18,7 @@ from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "12"  # raise it when filters or scoring change, so that stored days are computed again
+CODE_VERSION = "13"  # raise it when filters or scoring change, so that stored days are computed again
 
 
 def ranking_version() -> str:

@@ -72,7 +72,7 @@ class Logit:
         titles: of the term score of liked papers' titles.
         share: of the term score as a share of the interest's highest ones.
         best: of the standardized likeness to an interest's best matches.
-        number: of ln(number of interests).
+        number: of `log_number`.
         saturation: the share, from 0 to below 1, by which the slope of the logit falls where evidence is strong.
     """
 
@@ -87,7 +87,15 @@ class Logit:
 
     def of_several(self, interests: int) -> "Logit":
         """Return the coefficients for a profile with this number of interests: `number` is added to the intercept."""
-        return replace(self, intercept=self.intercept + self.number * float(np.log(interests)), number=0.0)
+        return replace(self, intercept=self.intercept + self.number * log_number(interests), number=0.0)
+
+
+def log_number(interests: int) -> float:
+    """Return ln(number of interests), at most ln 3.
+
+    A reader of one interest means it more broadly than a reader of several; readers of three and of ten do not differ.
+    """
+    return float(np.log(min(interests, 3)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

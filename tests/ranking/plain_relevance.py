@@ -443,7 +443,7 @@ def of_highest(scores: list[float]) -> list[float]:
 
 def intercept(parts: dict[str, float], interests: int) -> float:
     """The logit of a paper that nothing speaks for, which is lower if there are more interests."""
-    return parts["intercept"] + parts.get("number", 0.0) * math.log(interests)
+    return parts["intercept"] + parts.get("number", 0.0) * math.log(min(interests, 3))
 
 
 def saturated(parts: dict[str, float], evidence: float) -> float:
@@ -453,7 +453,7 @@ def saturated(parts: dict[str, float], evidence: float) -> float:
 
 def usual_line(options: RankingOptions) -> float:
     """The threshold of a profile that names none."""
-    return 0.2 if options.purpose == "literature_review" else 0.32
+    return 0.2 if options.purpose == "literature_review" else 0.35
 
 
 def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:

@@ -228,7 +228,7 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
 def test_a_quiet_day_shows_only_papers_worth_reading_and_reports_it(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
-    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.32, 1, True)
+    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.35, 1, True)
     nothing = call(papers[1:], settings, profile_path=profile, line=0.5)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
     seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
