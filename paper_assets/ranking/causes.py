@@ -4,7 +4,8 @@ Method. `why` takes the later ranking, undoes one possible cause (for example, g
 and makes the list again (`final_list.arrange`). If the change of place then disappears, the cause counts.
 
 A cause counts if undoing it alone, with everything else as it is now, would have kept the paper from entering or
-leaving the list, or would have made it move less. Causes that count are returned in this order:
+leaving the list, or would have made it move less. Probabilities are not computed again: a paper that is gone has that
+of the earlier ranking. Causes that count are returned in this order:
 
 1. a place reserved for an interest (a lane) or for the contrastive pick, which does not depend on the paper's score;
 2. the others, by how far the paper would be from its place without them (a paper that was not a candidate: first);
@@ -403,13 +404,17 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
     yield from _gone_by_reason(two, at)
     came = two.new.member & ~two.old.member
     came[at] = False
+
+    def describe_newcomers(without: ReadingList) -> Cause:
+        longer = two.now.listed[at] and not without.listed[at]
+        words = "{new} above it, so the list is longer" if longer else "{new} above it"
+        return by_others(two, "came", at, came & (two.now.place < two.now.place[at]), words, came)
+
     if came.any():
         yield _Possible(
             kind="came",
             undo=lambda papers: replace(papers, member=papers.member & ~came),
-            describe=lambda _: by_others(
-                two, "came", at, came & (two.now.place < two.now.place[at]), "{new} above it", came
-            ),
+            describe=describe_newcomers,
         )
     others = two.common & ((two.old.final != two.new.final) | (two.old.probability != two.new.probability))
     others[at] = False

@@ -8,7 +8,7 @@ lane's place, by sorting the stored rows by the list's rule, written out here.
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,13 @@ def by_the_rule(
     return [row["paper_id"] for row in sorted(above, key=lambda row: (-match(row), *score(row)))][:TOP_K]
 
 
-def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> list[str] | None:
-    """The later list without the deciding cause; None if the cause alone settles it (not a candidate)."""
+def undone(
+    move: Move, before: Ranked, after: Ranked, subscriber: Subscriber, *, judged_again: bool
+) -> list[str] | None:
+    """The later list without the deciding cause; None if the cause alone settles it (not a candidate).
+
+    With `judged_again`, the papers have the probabilities of a ranking without the cause, else those that are stored.
+    """
     cause, m = move.causes[0], move.paper_id
     days = {paper_id: paper.day for each in (before, after) for paper_id, paper in each.papers.items() if paper.day}
     gone, new = before.candidates - after.candidates, after.candidates - before.candidates
@@ -136,7 +141,10 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
         if key not in subscriber.again:
             subscriber.again[key] = subscriber.ranked(after.as_of, papers, removed)
         again = subscriber.again[key]
-        if kinds <= {"shown", "window", "removed", "came"}:
+        if not judged_again:
+            known = {row["paper_id"]: row for row in (*before.rows, *after.rows)}
+            again = replace(again, rows=[known[each] for each in again.candidates])
+        elif kinds <= {"shown", "window", "removed", "came"}:
             return again.listed
     if cause.kind == "lane":
         return by_the_rule(after.rows, header, days, subscriber.profile.content.ranking)
@@ -148,11 +156,11 @@ def undone(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) ->
     return by_the_rule(rows, header, days, subscriber.profile.content.ranking)
 
 
-def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:
+def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber, *, judged_again: bool) -> bool:
     if move.paper_id not in after.candidates:
         reason = after.removed.get(move.paper_id)
         return move.causes[0].kind == {None: "window", "ALREADY_SHOWN": "shown"}.get(reason, "removed")
-    listed = undone(move, before, after, subscriber)
+    listed = undone(move, before, after, subscriber, judged_again=judged_again)
     if listed is None:
         return True
     if move.before is None:
@@ -163,31 +171,13 @@ def is_true(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -
     return place > move.after if move.before > move.after else place < move.after
 
 
-def crosses(move: Move, before: Ranked, after: Ranked, subscriber: Subscriber) -> bool:
-    """Whether ranking the day again without the cause moves another paper across the threshold.
-
-    A cause is undone with the probabilities of the other papers as they are. Ranking again without it changes these
-    slightly, so where one of them is at the threshold the two lists cannot be compared.
-    """
-    kinds = frozenset(each.kind for each in move.causes[: move.decisive])
-    again = subscriber.again.get((after.as_of, kinds))
-    if again is None:
-        return False
-    known = {row["paper_id"]: row for row in (*before.rows, *after.rows)}
-    rows, options = [known[each] for each in again.candidates], subscriber.profile.content.ranking
-    rule = again.header["line_rule"]
-    line = days_line([row["semantic_relevance"] for row in rows], options, never_empty=rule["never_empty"])
-    as_they_are = {row["paper_id"] for row in rows if row["semantic_relevance"] >= line}
-    return as_they_are != {row["paper_id"] for row in again.rows if not row["below_line"]}
-
-
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", ["fast-diffusion", "llm-safety"])
 def test_on_a_month_of_real_days_every_mover_has_its_true_cause(shared_data: Path, name: str) -> None:
     record = json.loads((shared_data / "judged_lists" / "profiles.json").read_text(encoding="utf-8"))[name]
     papers = list(read_papers(shared_data / "arxiv_papers" / "papers.jsonl.gz"))
     subscriber = Subscriber(name, record, papers)
-    counts, false, before = Counter[str](), [], None
+    counts, false, approximate, before = Counter[str](), [], [], None
     for as_of in (FIRST + timedelta(days=count) for count in range(DAYS)):
         after = subscriber.day(as_of)
         subscriber.shown |= dict.fromkeys(after.listed, as_of)
@@ -203,8 +193,15 @@ def test_on_a_month_of_real_days_every_mover_has_its_true_cause(shared_data: Pat
             )
             for move in (*changes.entered, *changes.left, *changes.moved):
                 counts[move.causes[0].kind] += 1
-                if not is_true(move, before, after, subscriber) and not crosses(move, before, after, subscriber):
+                if move.causes[0].kind == "came" and move.before is None:
+                    assert move.causes[0].words.endswith("so the list is longer")
+                if not is_true(move, before, after, subscriber, judged_again=False):
                     false.append((as_of.isoformat(), move))
+                elif not is_true(move, before, after, subscriber, judged_again=True):
+                    approximate.append((as_of.isoformat(), move))
         before = after
     assert counts.total() > 15  # a quiet profile moves little
     assert not false
+    # A paper's probability depends a little on the other papers, and that of a paper that is gone is yesterday's, so
+    # a place at the threshold or at the end of the list may go to another paper when the day is ranked again.
+    assert len(approximate) <= counts.total() / 20, approximate
