@@ -86,7 +86,7 @@ _GREEK = re.compile(
 _DIGIT_IN_BRACKETS = re.compile(r"(?<![\d.])(\d+)\.(\d+)\((\d{1,2})\)")
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z)\]])\$?_(?:\{([\d.]+)\}|(\d))\$?")  # Na$_{3.1}$, CO$_2$
 _HALF_UNIT = re.compile(rf"(?:\s|-)(?:an?\s)?{_TIME}\b")
-_QUARTERS_OF = re.compile(r"(?:an?|one|three) quarters? of an? (hour|year)\b", re.IGNORECASE)
+_QUARTERS_OF = re.compile(rf"(?:an?|one|three)[\s-]quarters?\sof\san?\s{_TIME}\b", re.IGNORECASE)
 _FACTOR = re.compile(r"\b(?:factors? of|Faktor(?: von)?) (?:up to |about |around |roughly |bis zu |etwa |rund )?$")
 _POWER_OF_METRE = re.compile(r"(?:^|[^A-Za-z])[cdkmnµ]?m\^[-−]?$")  # m^3 has no number
 _NOT_TWICE = re.compile(r"\b(?:not|no|none|never|nobody|nothing|without|n['’]t)\b[^.,;:]*$", re.IGNORECASE)
@@ -326,13 +326,13 @@ def _follows(words: _Words, place: int) -> str:
 
 
 def _part_of_a_unit(text: str, words: _Words, place: int) -> tuple[Quantity, int] | None:
-    """Return "half an hour" or "a quarter of an hour", if it begins at a place, and the place of its last word."""
+    """Return "half an hour" or "three quarters of an hour", if it begins at a place, and the place of its last word."""
     word, start, end, _ = words[place]
     count = frozenset[Kind]({"count"})
     if word == "half" and (time := _HALF_UNIT.match(text, end)):
         unit = UNITS[time[1]]
         return Quantity(value=0.5, kinds=count, shown=word, start=start, end=time.end(), unit=unit, decimals=1), place
-    if _follows(words, place) == "quarter" and (time := _QUARTERS_OF.match(text, start)):
+    if _follows(words, place) in ("quarter", "quarters") and (time := _QUARTERS_OF.match(text, start)):
         value, unit = 0.25 * ONES.get(word, 1.0), UNITS[time[1].lower()]
         found = Quantity(value=value, kinds=count, shown=time[0], start=start, end=time.end(), unit=unit, decimals=2)
         return found, place + 1

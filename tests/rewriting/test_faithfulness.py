@@ -230,9 +230,9 @@ def test_what_rewrites_commonly_do_with_numbers_and_names_is_supported(text: str
 
 FORMS = (
     "Dutch and Danish trials of whole-slide imaging and learning-to-defer: latency at the 99th percentile falls by a "
-    "factor of 3.2, at one eleventh of the compute, in a quarter of an hour. Models of 7 to 70 billion parameters "
-    "need 5 gigabytes. Experts agreed in 71 of 90 cases, with $1.4\\pm0.1$ errors per m$^3$ "
-    "and 100,000 visits from 2015 to 2024."
+    "factor of 3.2, at one eleventh of the compute, in a quarter of an hour, not three-quarters of an hour. Models "
+    "of 7 to 70 billion parameters need 5 gigabytes. Experts agreed in 71 of 90 cases, with $1.4\\pm0.1$ errors per "
+    "m$^3$ and 100,000 visits from 2015 to 2024."
 )
 
 
@@ -241,7 +241,7 @@ FORMS = (
     [
         "Trials in Denmark and the Netherlands, with WSI and L2D: p99 falls 3.2x, or 3.2-fold.",
         "It needs about nine percent of the compute.",
-        "It took 15 min for a hundred thousand visits (2015-24), 1.4 ± 0.1 errors/m³.",
+        "It took 15 min, not 45 min, for a hundred thousand visits (2015-24), 1.4 ± 0.1 errors/m³.",
         "Models of 7B to 70B need 5 GB. Almost four of five experts agreed, 79% or 78.9%.",
     ],
 )
