@@ -14,7 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 class Answer:
     """One HTTP answer. `missing` bytes are promised and not sent; `hang` gives no answer until the server stops.
 
-    `drip` are seconds between two pieces of the body, of which there are twenty. `reset` breaks off in its middle.
+    `drip` are seconds between two pieces of the body, of which there are twenty; `drip_head` those between two bytes of
+    a head that does not end. `reset` breaks off in the middle of the body.
     """
 
     body: bytes = b""
@@ -23,6 +24,7 @@ class Answer:
     missing: int = 0
     hang: bool = False
     drip: float = 0.0
+    drip_head: float = 0.0
     reset: bool = False
 
 
@@ -60,6 +62,9 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
             if given.hang:
                 stopping.wait()
                 return
+            if given.drip_head:
+                self._drip_head(given.drip_head)
+                return
             self.send_response(given.status)
             for name, value in given.headers.items():
                 self.send_header(name, value)
@@ -69,6 +74,15 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
                 self._write_body(given)
             except OSError:  # the client has disconnected
                 self.close_connection = True
+
+        def _drip_head(self, seconds: float) -> None:
+            self.close_connection = True
+            try:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not stopping.wait(seconds):
+                    self.wfile.write(b"x")
+            except OSError:  # the client has disconnected
+                return
 
         def _write_body(self, given: Answer) -> None:
             size = max(1, len(given.body) // 20)

@@ -7,18 +7,23 @@ Webhook: one JSON object is posted to an https URL, which is a secret and appear
 no redirect is followed, because both could deliver the message twice or to the wrong host. Plain http is accepted for
 this machine only.
 
+Each step also has a limit for its whole time, because a server can answer byte by byte.
+
 A failure is either certain (`NotDelivered`, safe to retry) or unknown (`DeliveryUncertain`, retried only on request).
 """
 
 import json
 import smtplib
+import socket
 import ssl
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -26,6 +31,7 @@ from urllib.parse import quote, urlsplit
 import requests
 
 from paper_assets.errors import InvalidInput, SourceError
+from paper_assets.time_limit import limited
 
 
 def secret(environ: Mapping[str, str], variable: str) -> str:
@@ -47,7 +53,8 @@ class DeliveryUncertain(SourceError):
 
 
 _TLS_FROM_THE_START = 465
-_MAIL_TIMEOUT = 60.0  # seconds for each command and its reply
+_MAIL_TIMEOUT = 60.0  # seconds to wait for data
+_MAIL_LIMIT = 180.0  # seconds to connect and log in, and for each mail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,45 +88,48 @@ def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]]) -> int:
     Raises NotDelivered if no recipient has it, or DeliveryUncertain if the connection broke when one has it or may have
     it. Neither shows the password.
     """
+    within = partial(limited, _MAIL_LIMIT)
     try:
-        smtp = _connect(server)
+        smtp = within(partial(_connect, server))
     except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
         raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
     refused: list[Exception] = []
     try:
         for place, (to, mail) in enumerate(mails):
             try:
-                _send_envelope(smtp, server, to)
+                within(partial(_send_envelope, smtp, server, to))
             except smtplib.SMTPResponseException as fault:
                 refused.append(fault)
-                smtp.rset()
+                within(smtp.rset)
                 continue
             except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
                 if place == len(refused):
                     raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
                 raise
             try:
-                code, answer = smtp.data(mail)
+                code, answer = within(partial(smtp.data, mail))
                 if code != 250:
                     refused.append(smtplib.SMTPDataError(code, answer))
             except smtplib.SMTPDataError as fault:
                 refused.append(fault)
-                smtp.rset()
+                within(smtp.rset)
     except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
+        late = isinstance(fault, TimeoutError)
+        happened = f"gave no whole answer within {_MAIL_LIMIT:g} s" if late else "closed the connection"
         raise DeliveryUncertain(
-            f"{server.host} closed the connection while it received the mail ({type(fault).__name__})"
+            f"{server.host} {happened} while it received the mail ({type(fault).__name__})"
         ) from None
     finally:
-        smtp.close()
+        _close(smtp)
     if len(refused) == len(mails):
         raise NotDelivered(f"{server.host}: {_reason(refused[0])}")
     return len(refused)
 
 
-def check_server(server: MailServer) -> None:
+def check_server(server: MailServer, *, seconds: float = _MAIL_LIMIT) -> None:
     """Connect and log in without sending anything. Raises NotDelivered with the reason."""
     try:
-        _connect(server).close()
+        _close(limited(seconds, partial(_connect, server)))
     except (smtplib.SMTPException, ssl.SSLError, OSError, ValueError) as fault:
         raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
 
@@ -140,6 +150,14 @@ def _connect(server: MailServer) -> smtplib.SMTP:
         smtp.close()
         raise
     return smtp
+
+
+def _close(smtp: smtplib.SMTP) -> None:
+    """Close the connection, also while a late call reads from it: it holds the lock that a plain close waits for."""
+    if (sock := smtp.sock) is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+    smtp.close()
 
 
 def _send_envelope(smtp: smtplib.SMTP, server: MailServer, to: str) -> None:
@@ -163,10 +181,14 @@ def _reason(fault: Exception) -> str:
         return f"it rejected the mail ({fault.smtp_code} {' '.join(text.split())[:120]})"
     if isinstance(fault, ssl.SSLError):
         return "its certificate could not be verified; for a private server set SSL_CERT_FILE"
+    if isinstance(fault, TimeoutError):
+        return "it gave no whole answer in time"
     return f"it cannot be reached, or it closed the connection ({type(fault).__name__})"
 
 
-_WEBHOOK_TIMEOUT = 30.0  # to connect, and to wait for the answer
+_CONNECT_TIMEOUT = 10.0  # seconds to connect, for each address of the host
+_WEBHOOK_TIMEOUT = 30.0  # seconds to wait for data
+_WEBHOOK_LIMIT = 60.0  # seconds for everything; longer than the timeouts, whose outcome is more certain
 _THIS_MACHINE = frozenset(("127.0.0.1", "localhost", "::1"))
 _NOT_PROCESSED = frozenset((429, 503))  # statuses that say that nothing was processed
 
@@ -177,15 +199,17 @@ def post_webhook(address: str, payload: dict[str, Any], *, variable: str) -> Non
     Raises NotDelivered; DeliveryUncertain without an answer or after a server error; InvalidInput for a bad address.
     """
     _check_address(address, variable)
+    post = partial(
+        requests.post,
+        address,
+        data=json.dumps(payload, ensure_ascii=False).encode(),
+        headers={"Content-Type": "application/json; charset=utf-8", "User-Agent": "paper_assets"},
+        timeout=(_CONNECT_TIMEOUT, _WEBHOOK_TIMEOUT),
+        allow_redirects=False,
+        stream=True,  # the body of the answer is not read
+    )
     try:
-        answer = requests.post(
-            address,
-            data=json.dumps(payload, ensure_ascii=False).encode(),
-            headers={"Content-Type": "application/json; charset=utf-8", "User-Agent": "paper_assets"},
-            timeout=_WEBHOOK_TIMEOUT,
-            allow_redirects=False,
-            stream=True,  # the body of the answer is not read
-        )
+        answer = limited(_WEBHOOK_LIMIT, post)
         answer.close()
     except (requests.exceptions.SSLError, requests.exceptions.ConnectTimeout, requests.exceptions.ProxyError) as fault:
         raise NotDelivered(f"{variable}: it cannot be reached securely ({type(fault).__name__})") from None
@@ -195,6 +219,8 @@ def post_webhook(address: str, payload: dict[str, Any], *, variable: str) -> Non
         raise DeliveryUncertain(f"{variable}: it closed the connection before it answered") from None
     except requests.Timeout:
         raise DeliveryUncertain(f"{variable}: it did not answer within {_WEBHOOK_TIMEOUT:g} s") from None
+    except TimeoutError:
+        raise DeliveryUncertain(f"{variable}: it gave no whole answer within {_WEBHOOK_LIMIT:g} s") from None
     except (requests.RequestException, ValueError):
         raise InvalidInput(f"{variable} is not a valid https address") from None
     status = answer.status_code

@@ -6,13 +6,19 @@ import tempfile
 from collections.abc import Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, clean_field
+from paper_assets.time_limit import limited
+
+if TYPE_CHECKING:
+    import httpx2
 
 _PAGE = 100  # items of an answer, the most that Zotero's server gives
+_LONGEST_PAUSE = 30.0  # seconds between two requests, if the server asks for a pause; pyzotero would sleep for hours
 _NOT_WORKS = ("attachment", "note", "annotation")
 # Libraries of RSS feeds hold what others published, not what the reader chose.
 _ITEMS = """
@@ -64,15 +70,15 @@ def zotero_web(
     timeout: float,
     selection: Selection = ALL_WORKS,
 ) -> list[Entry]:
-    """Read the selected works of a library from Zotero's server, 100 at a time.
+    """Read the selected works of a library from Zotero's server, 100 at a time, each answer within `timeout` seconds.
 
-    Raises InvalidInput (unknown or forbidden library, unknown collection), NetworkError.
+    Raises InvalidInput (unknown or forbidden library, unknown collection), NetworkError, RateLimited.
     """
     import httpx2
     from pyzotero import zotero
     from pyzotero import zotero_errors as faults
 
-    client = zotero.Zotero(library, kind, key, client=httpx2.Client(timeout=timeout, follow_redirects=True))
+    client = zotero.Zotero(library, kind, key, client=_client(timeout))
     client.endpoint = url.rstrip("/")
     try:
         chosen = (
@@ -84,8 +90,10 @@ def zotero_web(
         raise InvalidInput(
             f"Zotero did not return the {kind} library {library[:40]!r}; check the number and ZOTERO_API_KEY"
         ) from None
-    except faults.TooManyRequestsError:
+    except (faults.TooManyRequestsError, faults.TooManyRetriesError):
         raise RateLimited("Zotero limits the rate of requests; try again later") from None
+    except (httpx2.TimeoutException, TimeoutError):
+        raise NetworkError(f"Zotero gave no whole answer within {timeout:g} s; try again later") from None
     except (faults.PyZoteroError, httpx2.HTTPError, ValueError) as fault:
         raise NetworkError(f"Zotero did not answer: {type(fault).__name__}; try again later") from None
     works = [
@@ -95,6 +103,27 @@ def zotero_web(
         and (chosen is None or chosen & set(item["data"].get("collections") or ()))
     ]
     return [_entry(item["data"], f"Zotero item {item.get('key', '')}") for item in works]
+
+
+def _client(timeout: float) -> "httpx2.Client":
+    """Return a client whose answers must be whole within `timeout` seconds, and that refuses to pause for long."""
+    import httpx2
+
+    class Client(httpx2.Client):
+        pause = 0.0
+
+        def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            if self.pause > _LONGEST_PAUSE:
+                raise RateLimited(f"Zotero asks us to wait {self.pause:.0f} s; try again then")
+            request.extensions["timeout"] = httpx2.Timeout(timeout).as_dict()  # pyzotero sets 30 s
+            response = limited(timeout, partial(super().send, request, **options))
+            for name in ("backoff", "retry-after"):
+                seconds = response.headers.get(name, "")
+                if seconds.isdecimal() and float(seconds) > _LONGEST_PAUSE:
+                    self.pause, response.headers[name] = float(seconds), "0"  # the last answer needs no pause
+            return response
+
+    return Client(follow_redirects=True)
 
 
 def _chosen_collections(collections: Sequence[Mapping[str, Any]], selection: Selection) -> set[str]:

@@ -37,6 +37,7 @@ from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Access
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.time_limit import limited
 
 State = Literal["ok", "unused", "warning", "problem"]
 _KNOWN_PAPER = "1706.03762"  # a paper that exists, requested from arXiv as a test
@@ -242,8 +243,9 @@ def _zotero(installation: Installation) -> list[Finding]:
 
     try:
         url = f"{installation.settings.zotero_url.rstrip('/')}/keys/current"
-        answer = httpx2.get(url, headers={"Zotero-API-Key": key, "Zotero-API-Version": "3"}, timeout=_SECONDS)
-    except (httpx2.HTTPError, ValueError) as fault:
+        headers = {"Zotero-API-Key": key, "Zotero-API-Version": "3"}
+        answer = limited(_SECONDS, lambda: httpx2.get(url, headers=headers, timeout=_SECONDS))
+    except (httpx2.HTTPError, TimeoutError, ValueError) as fault:
         return [_problem("Zotero", f"does not answer ({type(fault).__name__})", "check the network and the proxy")]
     if answer.status_code in (403, 404):
         return [_problem("Zotero", "refuses ZOTERO_API_KEY", "make a new key at https://www.zotero.org/settings/keys")]
@@ -267,7 +269,7 @@ def _mail(installation: Installation) -> list[Finding]:
     if not settings.mail_from:
         return [_problem("mail", "no sender is set", "set PAPER_ASSETS_MAIL_FROM")]
     try:
-        check_server(server)
+        check_server(server, seconds=_SECONDS)
     except NotDelivered as fault:
         return [_problem("mail", str(fault), "check PAPER_ASSETS_SMTP_HOST, _PORT, _USER and _PASSWORD")]
     return [_ok("mail", f"{settings.smtp_host} accepts the connection{' and the login' if settings.smtp_user else ''}")]

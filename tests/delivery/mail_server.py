@@ -1,9 +1,11 @@
 """A real mail server and a real webhook on 127.0.0.1: TLS with a certificate made on the spot, a user, a mailbox."""
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -82,3 +84,25 @@ def mail_server(folder: Path, *, tls: bool = True) -> Iterator[Mailbox]:
         yield box
     finally:
         controller.stop(no_assert=True)
+
+
+@contextmanager
+def dripping_mail_server(answered: bytes) -> Iterator[int]:
+    """The port of a server that sends these replies at once, and then one that does not end, byte by byte."""
+    stopping = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):  # the client disconnects
+            connection.sendall(answered + b"250-")
+            while not stopping.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            stopping.set()
+            thread.join()

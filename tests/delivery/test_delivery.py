@@ -2,6 +2,7 @@
 
 import json
 import re
+import smtplib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -25,7 +26,7 @@ from paper_assets.profile import load_profile
 from paper_assets.settings import load_settings
 from paper_assets.stores.digests import claim, deliveries, note
 from tests.defs.test_digests import MONDAY, NOW, TUESDAY, Graph
-from tests.delivery.mail_server import PASSWORD, USER, Mailbox, mail_server
+from tests.delivery.mail_server import PASSWORD, USER, Mailbox, dripping_mail_server, mail_server
 from tests.desk import Desk
 from tests.loopback import Answer, Request, serving
 
@@ -303,10 +304,41 @@ def test_a_webhook_that_does_not_answer_may_have_it(
     out: Out, answers: list[Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channels, "_WEBHOOK_TIMEOUT", 0.2)
-    answers.append(Answer(hang=True))
+    monkeypatch.setattr(channels, "_WEBHOOK_LIMIT", 0.4)
     out.asks({"webhook": {"address_in": HOOK}})
-    [post] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
-    assert post.state == "sending"
+    found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    for slow, reason in (
+        (Answer(hang=True), f"{HOOK}: it did not answer within 0.2 s"),
+        (Answer(drip_head=0.05), f"{HOOK}: it gave no whole answer within 0.4 s"),
+    ):
+        answers.append(slow)
+        [post] = deliver(out.workspace, found, again=True)
+        assert (post.state, post.reason) == ("sending", reason)
+
+
+@pytest.mark.parametrize(
+    ("answered", "state", "reason"),
+    [
+        (b"", "failed", "127.0.0.1: it gave no whole answer in time"),
+        (
+            b"220 mail\r\n250 mail\r\n250 fine\r\n250 fine\r\n354 go on\r\n",
+            "sending",
+            "gave no whole answer within 0.4 s",
+        ),
+    ],
+    ids=["before the mail", "after the mail"],
+)
+def test_a_mail_server_that_replies_byte_by_byte_is_given_up_in_time(
+    out: Out, monkeypatch: pytest.MonkeyPatch, answered: bytes, state: str, reason: str
+) -> None:
+    monkeypatch.setattr(channels, "_MAIL_LIMIT", 0.4)
+    monkeypatch.setattr(smtplib.SMTP, "starttls", lambda *_, **__: None)  # the replies below are sent in the clear
+    out.asks({"mail": {"to": [TO]}})
+    with dripping_mail_server(answered) as port:
+        changed = {"smtp_port": port, "smtp_host": "127.0.0.1", "smtp_user": ""}
+        out.workspace = replace(out.workspace, settings=out.settings.model_copy(update=changed))
+        [mail] = deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert mail.state == state and mail.reason is not None and reason in mail.reason
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, NetworkError
+from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, NetworkError, RateLimited
 from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
 from paper_assets.library.entries import Entry, import_library, library_id
 from paper_assets.library.formats import FORMATS, is_name, keys_of, read_library, write_papers
@@ -432,3 +432,18 @@ def test_a_refusal_of_zoteros_server_is_one_line_without_the_key(status: int, er
     with serving(lambda _: Answer(body=b"no", status=status)) as address, pytest.raises(error) as refused:
         zotero_web("4711", kind="group", key="invented-key", url=address, timeout=10)
     assert "invented-key" not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("slow", [Answer(body=b"[" + b" " * 98 + b"]", drip=0.05), Answer(drip_head=0.05)])
+def test_an_answer_of_zoteros_server_that_comes_byte_by_byte_is_given_up_in_time(slow: Answer) -> None:
+    with serving(lambda _: slow) as address, pytest.raises(NetworkError, match=r"no whole answer within 0\.3 s"):
+        zotero_web("4711", kind="user", key=None, url=address, timeout=0.3)
+
+
+def test_a_long_pause_that_zoteros_server_asks_for_is_reported_and_not_waited_for() -> None:
+    refused = Answer(status=429, headers={"Retry-After": "3600"})
+    with serving(lambda _: refused) as address, pytest.raises(RateLimited, match="wait 3600 s"):
+        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
+    last = Answer(body=b"[]", headers={"Content-Type": "application/json", "Backoff": "3600"})
+    with serving(lambda _: last) as address:
+        assert zotero_web("4711", kind="user", key=None, url=address, timeout=10) == []
