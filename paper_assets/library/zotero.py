@@ -86,6 +86,13 @@ def zotero_web(
         )
         tags = {"tag": " || ".join(selection.tags)} if selection.tags else {}
         items = client.everything(client.top(limit=_PAGE, **tags))
+        works = [
+            item
+            for item in items
+            if item["data"].get("itemType") not in _NOT_WORKS
+            and (chosen is None or chosen & set(item["data"].get("collections") or ()))
+        ]
+        return [_entry(item["data"], f"Zotero item {item.get('key', '')}") for item in works]
     except (faults.UserNotAuthorisedError, faults.ResourceNotFoundError):
         raise InvalidInput(
             f"Zotero did not return the {kind} library {library[:40]!r}; check the number and ZOTERO_API_KEY"
@@ -96,13 +103,10 @@ def zotero_web(
         raise NetworkError(f"Zotero gave no whole answer within {timeout:g} s; try again later") from None
     except (faults.PyZoteroError, httpx2.HTTPError, ValueError) as fault:
         raise NetworkError(f"Zotero did not answer: {type(fault).__name__}; try again later") from None
-    works = [
-        item
-        for item in items
-        if item["data"].get("itemType") not in _NOT_WORKS
-        and (chosen is None or chosen & set(item["data"].get("collections") or ()))
-    ]
-    return [_entry(item["data"], f"Zotero item {item.get('key', '')}") for item in works]
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError):  # such as the login page of a network
+        raise NetworkError(
+            "the answer is not a Zotero library; check PAPER_ASSETS_ZOTERO_URL and the network"
+        ) from None
 
 
 def _client(timeout: float) -> "httpx2.Client":

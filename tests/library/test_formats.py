@@ -447,3 +447,20 @@ def test_a_long_pause_that_zoteros_server_asks_for_is_reported_and_not_waited_fo
     last = Answer(body=b"[]", headers={"Content-Type": "application/json", "Backoff": "3600"})
     with serving(lambda _: last) as address:
         assert zotero_web("4711", kind="user", key=None, url=address, timeout=10) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/html", b"<html>Log in"),
+        ("application/json", b'{"a": 1}'),
+        ("application/json", b'[{"data": 7}]'),
+        ("application/json", b"null"),
+        ("application/json", b"[" * 100_000),
+        ("", b"[]"),
+    ],
+)
+def test_an_answer_that_is_not_a_zotero_library_is_one_line(kind: str, body: bytes) -> None:
+    answer = Answer(body=body, headers={"Content-Type": kind} if kind else {})
+    with serving(lambda _: answer) as address, pytest.raises(NetworkError, match="not a Zotero library"):
+        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
