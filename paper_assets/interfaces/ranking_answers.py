@@ -318,11 +318,16 @@ def ranked_now(
     warehouse: Warehouse,
     environ: Mapping[str, str],
     embed: Embed,
+    deadline: Callable[[], float | None] = lambda: None,
     **call: Any,
 ) -> dict[str, Any]:
-    """Call `rank_and_filter_papers` with this desk's warehouse and embedder and the language model of `environ`."""
+    """Call `rank_and_filter_papers` with this desk's warehouse and embedder and the language model of `environ`.
+
+    `deadline`: the seconds left for a question to the model, None for its own limit.
+    """
     verifier = open_verifier(
         environ,
+        deadline=deadline,
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )

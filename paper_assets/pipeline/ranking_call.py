@@ -12,6 +12,7 @@ from typing import Any
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import Profile, load_history
+from paper_assets.progress import Progress, ignore_progress
 from paper_assets.ranking.gatekeeper import Backends, rank_papers, ranking_options
 from paper_assets.ranking.result import Reader, failed_result
 from paper_assets.settings import Settings
@@ -53,6 +54,7 @@ def rank_and_filter_papers(
     options: Mapping[str, Any] | None = None,
     backends: Backends = NO_BACKENDS,
     save: bool = True,
+    progress: Progress = ignore_progress,
 ) -> dict[str, Any]:
     """Filter, score and order the papers for a profile.
 
@@ -65,6 +67,7 @@ def rank_and_filter_papers(
         options: ranking options by name (fields of `RankingOptions`) that override the profile's; None: not given.
         backends: embedder, store of known papers, verifier.
         save: write the result to the rankings folder.
+        progress: called before the result is saved; may raise, and then nothing is saved.
 
     Returns:
         The result. Invalid input does not raise: `success` is False and `error` is one line.
@@ -78,6 +81,7 @@ def rank_and_filter_papers(
         count = len(papers) if isinstance(papers, Sequence) else 0
         return failed_result(str(error), input_count=count, options=given, now=now)
     if save:
+        progress(0, None, "saving")
         name = reader.profile.name if reader.profile else None
         try:
             result["output_path"] = str(save_ranking(settings.rankings_dir, name, result, now=now))

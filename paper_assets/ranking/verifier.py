@@ -267,10 +267,12 @@ def open_verifier(
     *,
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
     keep: Callable[[Mapping[str, str], str], None] = lambda verdicts, model: None,
+    deadline: Callable[[], float | None] = lambda: None,
 ) -> Verifier:
     """Return the verifier for the LLM that the environment configures (I3), with a full budget.
 
-    If none can be set up, the verifier reports the reason when papers are to be checked.
+    If none can be set up, the verifier reports the reason when papers are to be checked. `deadline`: the seconds left
+    for a question to the model, None for its own limit.
     """
     try:
         config = llm_config(environ)
@@ -279,8 +281,15 @@ def open_verifier(
     from paper_assets.models.llm import LanguageModel  # imported late, because most rankings need no LLM
 
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
+    model = LanguageModel(config=config, purpose="checks of doubtful papers", budget=budget)
+
+    def ask(*, system: str, user: str, schema: type[Verdicts]) -> "Completion[Verdicts]":
+        left = deadline()
+        seconds = config.deadline if left is None else min(left, config.deadline)
+        return model.ask(system=system, user=user, schema=schema, deadline=seconds)
+
     return Verifier(
-        ask=LanguageModel(config=config, purpose="checks of doubtful papers", budget=budget).ask,
+        ask=ask,
         model=config.model,
         known=known,
         keep=lambda verdicts: keep(verdicts, config.model),

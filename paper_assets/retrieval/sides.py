@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paper_assets.errors import PaperAssetsError, StoreBusy
+from paper_assets.progress import WorkEnded
 from paper_assets.retrieval.findings import Caller, Findings, Judged, log_findings, warnings_of
 from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rerank, compressed, merge
 from paper_assets.retrieval.plan import Condition, Plan, Side, conditions_of, joined, undated
@@ -152,7 +153,7 @@ def findings_of(
             conditions,
             max_tokens=max_tokens,
         )
-    except StoreBusy:
+    except (StoreBusy, WorkEnded):
         raise
     except Exception as fault:  # an error in one side must not affect the others (R3)
         findings = Findings(side=name, query=query, filter=where, wanted=wanted, error=in_one_line(fault))
@@ -284,7 +285,7 @@ def stance_findings(
                     warnings=(*_unjudged(judged), *found.warnings),
                 )
             )
-    except StoreBusy:
+    except (StoreBusy, WorkEnded):
         raise
     except Exception as fault:
         error = in_one_line(fault)

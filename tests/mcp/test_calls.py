@@ -26,9 +26,9 @@ from paper_assets.errors import (
     StoreBusy,
     StoreUnwritable,
 )
-from paper_assets.interfaces.mcp.calls import CallEnded, Calls, bounded_answer, page, paged, text_page
+from paper_assets.interfaces.mcp.calls import Calls, bounded_answer, page, paged, text_page
 from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
-from paper_assets.progress import Progress
+from paper_assets.progress import Progress, WorkEnded
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
 from tests.mcp.raw_host import error_in
@@ -59,7 +59,7 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
         gone_on.wait(30)
         try:
             progress(2, 3, "step")
-        except CallEnded:
+        except WorkEnded:
             stopped.set()
             raise
         return {}
@@ -124,7 +124,8 @@ def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over(joi
     assert sum("not begun within" in text for text in found) == 1
 
 
-def test_what_needs_no_network_never_waits_behind_what_does() -> None:
+@pytest.mark.parametrize("waits_for", ["networked", "asks_model"])
+def test_what_needs_no_network_never_waits_behind_what_does(waits_for: str) -> None:
     release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
 
     def searching(_: Progress) -> Mapping[str, Any]:
@@ -133,7 +134,7 @@ def test_what_needs_no_network_never_waits_behind_what_does() -> None:
 
     async def one_behind_twelve() -> Any:
         searches = [
-            asyncio.ensure_future(calls.answer(Listener(), "a_search", searching, networked=True))  # type: ignore[arg-type]
+            asyncio.ensure_future(calls.answer(Listener(), "a_search", searching, **{waits_for: True}))  # type: ignore[arg-type]
             for _ in range(12)
         ]
         await asyncio.sleep(0)  # all of them have taken their place

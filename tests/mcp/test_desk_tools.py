@@ -1,14 +1,18 @@
 """The tools over stored assets, asked over stdio: rankings, their reasons, their changes, and a new ranking."""
 
+import asyncio
 import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from paper_assets.interfaces.mcp.desk_tools import DeskTools
 from paper_assets.interfaces.values import rounded
 from paper_assets.learning.ratings import ratings_by_id
+from paper_assets.settings import Settings
 from tests.desk import TOPICS, Desk, paper, week
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.mcp.raw_host import RawHost, raw_host
@@ -262,3 +266,14 @@ def test_with_leave_a_paper_is_rated_for_one_profile_and_no_other_hears_of_it(al
         assert host.refused("rate_paper", profile="nobody", paper_id=TRAFFIC, rating="no")["code"] == "INVALID_INPUT"
     assert ratings_by_id(desk.warehouse, "traffic") == {TRAFFIC: "no"}
     assert ratings_by_id(desk.warehouse, "speech") == {}
+
+
+def test_a_ranking_that_may_ask_a_model_has_other_threads_than_what_is_stored() -> None:
+    class Recording:
+        async def answer(self, ctx: object, tool: str, work: object, *, asks_model: bool = False) -> bool:
+            return asks_model
+
+    calls: Any = Recording()
+    tools = DeskTools(calls=calls, settings=Settings(), environ={})
+    assert asyncio.run(tools.rank_and_filter_papers(calls)) is True
+    assert asyncio.run(tools.todays_ranking(calls)) is False

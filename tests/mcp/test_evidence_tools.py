@@ -1,9 +1,14 @@
 """Evidence over stdio: by filter, side by side, and never a private document."""
 
+import asyncio
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from paper_assets.interfaces.mcp.evidence_tools import EvidenceTools
+from paper_assets.settings import Settings
 from paper_assets.stores.documents import Document, replace_documents
 from tests.desk import Desk
 from tests.mcp.raw_host import RawHost
@@ -119,3 +124,23 @@ def test_a_question_that_cannot_be_asked_is_refused_by_name(
     host: RawHost, tool: str, arguments: dict[str, object]
 ) -> None:
     assert host.refused(tool, **arguments)["code"] == "INVALID_INPUT"
+
+
+def test_only_evidence_for_and_against_goes_on_after_its_call_and_the_same_call_joins_it() -> None:
+    class Recording:
+        async def answer(self, ctx: object, tool: str, work: object, *, joined_as: str | None = None) -> str | None:
+            return joined_as
+
+    calls: Any = Recording()
+    tools = EvidenceTools(calls=calls, settings=Settings(), environ={})
+
+    def joined_as(question: str, sides: Any, **more: Any) -> object:
+        return asyncio.run(tools.retrieve_balanced(calls, question, sides, **more))
+
+    stances = [{"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"}]
+    assert joined_as("Is it so?", None) is joined_as("Is it so?", ["cs.LG", "cs.CL"]) is None
+    own = joined_as("Is it so?", stances)
+    assert None is not own == joined_as("Is it so?", stances)
+    assert own != joined_as("Is it so?", stances, offset=2)
+    tools = replace(tools, only={"traffic"})  # another person, who may name other profiles
+    assert own != joined_as("Is it so?", stances)

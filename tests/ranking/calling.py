@@ -6,7 +6,7 @@ from typing import Any
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.ranking.gatekeeper import Backends
 
-_OF_THE_CALL = {"settings", "as_of", "now", "save"}
+_OF_THE_CALL = {"settings", "as_of", "now", "save", "progress"}
 
 
 def called(papers: Any, **given: Any) -> dict[str, Any]:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from paper_assets.progress import WorkEnded
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
-from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, loopback_llm, says
+from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, hang, loopback_llm, says
 from tests.ranking.calling import called
 from tests.ranking.invented import AS_OF, NOW
 
@@ -44,9 +45,8 @@ def settings(tmp_path: Path) -> Settings:
 
 def call(papers: list[dict[str, Any]], settings: Settings, **given: Any) -> dict[str, Any]:
     profile = settings.profiles_dir / "ann"
-    return called(
-        papers, settings=settings, as_of=AS_OF, now=NOW, embed=embed, profile_path=profile, save=False, **given
-    )
+    given = {"save": False, **given}
+    return called(papers, settings=settings, as_of=AS_OF, now=NOW, embed=embed, profile_path=profile, **given)
 
 
 def asked(request: Request) -> list[str]:
@@ -96,6 +96,27 @@ def test_a_dead_llm_costs_nothing_but_a_line_and_its_key_is_not_in_it(settings: 
     assert result["ranked_papers"] == without["ranked_papers"]
     assert "embedding scores are kept" in result["summary"]["llm_note"]
     assert KEY not in json.dumps(result)
+
+
+@pytest.mark.parametrize("answers_first", [False, True])
+def test_a_call_that_is_cancelled_asks_the_llm_no_further_question_and_saves_nothing(
+    settings: Settings, answers_first: bool
+) -> None:
+    def end(*_: object) -> None:
+        raise WorkEnded
+
+    with loopback_llm(judging(0.6)) as server:
+        verifier = open_verifier(server.environ("openai"), **({} if answers_first else {"deadline": end}))
+        with pytest.raises(WorkEnded):
+            call(PAPERS, settings, verifier=verifier, save=True, progress=end)
+        assert len(server.requests) == answers_first
+    assert not settings.output_dir.exists()
+
+
+def test_the_llm_has_the_time_that_is_left_of_a_call(settings: Settings) -> None:
+    with loopback_llm(hang()) as server:
+        result = call(PAPERS, settings, verifier=open_verifier(server.environ("openai"), deadline=lambda: 0.2))
+    assert re.search(r"no answer within 0\.[12]", result["summary"]["llm_note"])
 
 
 def test_without_a_key_the_summary_reports_it_and_nothing_fails(settings: Settings) -> None:

@@ -24,7 +24,7 @@ from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
 from paper_assets.interfaces.values import numbers_or_null, rounded
 from paper_assets.profile import PROFILE_NAME, profile_folders
-from paper_assets.progress import Progress
+from paper_assets.progress import Progress, WorkEnded
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
-_MOST_AT_WORK = 8  # threads for calls that use the network, and as many for those that do not; others wait
+_MOST_AT_WORK = 8  # threads of each pool; other calls wait
 # To how many characters strings and to how many entries lists are cut, one after the other, until an answer fits.
 _CUTS = ((4_000, 40), (1_000, 40), (200, 40), (100, 20), (100, 10), (60, 5))
 _PAGE_MARKS = 100  # characters that name the items of a page, how many there are, and where the next begins
@@ -45,15 +45,12 @@ Meanwhile = Callable[[str], Mapping[str, Any] | None]
 logger = logging.getLogger(__name__)
 
 
-class CallEnded(Exception):
-    """Stop work whose caller no longer waits."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """The threads of a server, and the limits of each call. Times in seconds.
 
-    What needs no network has separate threads, so that it never waits behind what does (I6).
+    What needs no network has separate threads, so that it never waits behind what does (I6); so has what may ask a
+    language model, which may take minutes.
     """
 
     secrets: Secrets
@@ -61,6 +58,7 @@ class Calls:
     heartbeat: float = 5.0  # between two progress notifications while the work reports none
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
+    judging: ThreadPoolExecutor = field(default_factory=lambda: _threads("judging"))
     lasting: ThreadPoolExecutor = field(default_factory=lambda: _threads("lasting"))
     _in_progress: dict[str, "_SharedWork"] = field(default_factory=dict)
     _at_work: set[Future[Mapping[str, Any]]] = field(default_factory=set)
@@ -78,7 +76,7 @@ class Calls:
 
     def shut_down(self, seconds: float) -> None:
         """Accept no more work, and wait at most `seconds` for work in progress."""
-        for pool in (self.local, self.networked, self.lasting):
+        for pool in (self.local, self.networked, self.judging, self.lasting):
             pool.shutdown(wait=False, cancel_futures=True)
         wait(list(self._at_work), timeout=seconds)
 
@@ -90,11 +88,13 @@ class Calls:
         *,
         most: int | None = MOST_CHARACTERS,
         networked: bool = False,
+        asks_model: bool = False,
         joined_as: str | None = None,
         meanwhile: Meanwhile = lambda _: None,
     ) -> CallToolResult:
         """Do the work and answer with its result or its error; raises only when the client cancels.
 
+        asks_model: the work may ask a language model, and must end within `work_deadline`.
         joined_as: the work continues after the call has ended, and calls with the same name wait for the same work.
         meanwhile: returns what is known when the time is over, given the reason; if it returns None, the reason is
         the error.
@@ -103,7 +103,8 @@ class Calls:
             if joined_as:
                 result = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
             else:
-                result = await self._worked(context, work, meanwhile, self.networked if networked else self.local)
+                pool = self.judging if asks_model else self.networked if networked else self.local
+                result = await self._worked(context, work, meanwhile, pool)
             return bounded_answer(result, most=most, secrets=self.secrets)
         except Exception as error:
             return refusal(error, tool=tool, secrets=self.secrets)
@@ -170,7 +171,7 @@ class Calls:
 
         def progress(done: int, total: int | None, what: str = "") -> None:
             if over.is_set():
-                raise CallEnded
+                raise WorkEnded
             if not reports.over:
                 line = f"{what} {done} of {total}" if total else what
                 asyncio.run_coroutine_threadsafe(reports.say(line), loop)
@@ -240,7 +241,7 @@ def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[s
     """Do the work; if it fails after the call has ended, log the failure."""
     try:
         return work(progress)
-    except CallEnded:
+    except WorkEnded:
         logger.info("the work of a call that is over has stopped")
         raise
     except Exception as fault:

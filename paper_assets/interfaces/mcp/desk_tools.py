@@ -1,6 +1,7 @@
 """Tools for stored rankings: the lists, the reasons, and what changed in them (SPEC I1)."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, fields
@@ -121,7 +122,7 @@ class DeskTools:
             )
             return _ranking_answer(result, offset=offset)
 
-        return await self.calls.answer(ctx, "rank_and_filter_papers", work)
+        return await self.calls.answer(ctx, "rank_and_filter_papers", work, asks_model=True)
 
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
@@ -303,6 +304,13 @@ class DeskTools:
     def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
         """Return the gatekeeper's result; if it failed, its error."""
         from paper_assets.interfaces.ranking_answers import ranked_now, remembering_embedder
+        from paper_assets.sources.source import seconds_from_now
+
+        left = seconds_from_now(self.calls.work_deadline, time.monotonic)
+
+        def left_for_model() -> float:
+            progress(0, None, "checking doubtful papers")
+            return left()
 
         embed, busy = remembering_embedder(self.settings, self._warehouse), []
 
@@ -320,11 +328,10 @@ class DeskTools:
             records,
             settings=self.settings,
             warehouse=self._warehouse,
-            environ={
-                "PAPER_ASSETS_LLM_DEADLINE": f"{self.calls.limit / 2:g}",
-                **self.environ,
-            },  # else the call ends first
+            environ=self.environ,
+            deadline=left_for_model,  # what the model has answered by then is kept
             embed=embed_with_progress,
+            progress=progress,
             **options,
         )
         if not result["success"]:

@@ -3,7 +3,6 @@
 No caller counts as the owner of a private document here, so none is ever shown (M3).
 """
 
-import time
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
-from paper_assets.interfaces.mcp.calls import Calls, paged, profile_folder
+from paper_assets.interfaces.mcp.calls import Calls, call_key, paged, profile_folder
 from paper_assets.interfaces.mcp.tool_types import (
     GivenSides,
     Offset,
@@ -125,7 +124,11 @@ class EvidenceTools:
                 answer["notes"] = [*answer["notes"], _NOT_FOR_AND_AGAINST]
             return paged(answer, "sides", answered_sides, offset=offset)
 
-        return await self.calls.answer(ctx, "retrieve_balanced", work)
+        if not any(isinstance(side, dict) and side.get("stance") for side in sides or ()):
+            return await self.calls.answer(ctx, "retrieve_balanced", work)
+        filters = (side_field, profile, startdate, enddate, topic_id, data_type, method)
+        key = call_key(sorted(self.only or ()), question, sides, k_per_side, filters, generation_required, offset)
+        return await self.calls.answer(ctx, "retrieve_balanced", work, joined_as=key)
 
     def _plan(
         self,
@@ -168,14 +171,15 @@ class EvidenceTools:
         from paper_assets.retrieval.grading import load_grader
         from paper_assets.retrieval.search import Corpus
         from paper_assets.retrieval.stance_judges import open_judge
-        from paper_assets.sources.source import seconds_from_now
         from paper_assets.stores.warehouse import Warehouse
 
-        left = seconds_from_now(self.calls.work_deadline, time.monotonic)  # what it has learned by then is kept
+        def go_on() -> None:
+            """Stop before the next question to the model if no caller is left; it has no limit but the model's."""
+            progress(0, None, "judging stances")
 
         def judge() -> "StanceJudge":
-            progress(0, None, "judging stances")
-            return open_judge(self.settings, self.environ, warehouse, deadline=left)
+            go_on()
+            return open_judge(self.settings, self.environ, warehouse, deadline=go_on)
 
         def grader() -> Any:
             progress(0, None, "grading")

@@ -297,6 +297,7 @@ def build_server(
 
     Nothing is opened and nothing heavy imported.
     """
+    patient = {**_PATIENCE_WITH_MODELS, **environ}
 
     @cache
     def clients() -> "Clients":
@@ -304,9 +305,7 @@ def build_server(
         from paper_assets.stores.warehouse import Warehouse
 
         warehouse = Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
-        return open_clients(
-            settings, {**_PATIENCE_WITH_MODELS, **environ}, warehouse=warehouse, deadline=calls.work_deadline
-        )
+        return open_clients(settings, patient, warehouse=warehouse, deadline=calls.work_deadline)
 
     server = Server(
         secrets=calls.secrets,
@@ -320,8 +319,8 @@ def build_server(
     )
     papers = PaperTools(calls=calls, clients=clients)
     desk = DeskTools(calls=calls, settings=settings, environ=environ, only=only)
-    evidence = EvidenceTools(calls=calls, settings=settings, environ=environ, only=only)
-    search = SearchTools(calls=calls, settings=settings, environ={**_PATIENCE_WITH_MODELS, **environ}, only=only)
+    evidence = EvidenceTools(calls=calls, settings=settings, environ=patient, only=only)
+    search = SearchTools(calls=calls, settings=settings, environ=patient, only=only)
     products = ProductTools(calls=calls, settings=settings, only=only)
     allowed = ((desk.rate_paper, "Rate a paper", _KEEPS),) if settings.rating_over_mcp else ()
     for tool, title, hints in (
