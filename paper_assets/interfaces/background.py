@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -128,6 +128,21 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
             fetched=job.fetched if job else {},
             categories=job.categories if job else (),
         )
+        write_job(home, job)
+    return job
+
+
+def take_over(home: Path, follow: Callable[[Job | None], Job]) -> Job:
+    """Make this process the command in the background, as `follow` describes it from the job before; return that.
+
+    Raises InvalidInput while another process runs one.
+    """
+    make_private_folder(home)
+    with store_lock(home / "background", deadline=_DEADLINE):  # of two that start at once, one finds the other
+        before = last_job(home)
+        if before and before.running and before.process != str(this_process()):
+            raise InvalidInput(f"{before.title} is still running; wait for its end, or stop it on the page")
+        job = follow(before)
         write_job(home, job)
     return job
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
-from paper_assets.errors import LLMNotConfigured
+from paper_assets.errors import InvalidInput, LLMNotConfigured
 from paper_assets.interfaces import background
 from paper_assets.interfaces.cli.graph import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
@@ -198,6 +199,30 @@ def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> 
     wait(lambda: not job_of(desk).running)
     assert job_of(desk).state == "done"
     assert latest_ranking_day(desk.warehouse, "traffic") == date(2026, 3, 2)
+
+
+def test_of_two_commands_that_start_at_once_the_second_finds_the_first(tmp_path: Path) -> None:
+    looked, refused = threading.Event(), []
+
+    def start() -> None:
+        def follow(_: background.Job | None) -> background.Job:
+            looked.set()
+            return background.Job(title="the second")
+
+        try:
+            background.take_over(tmp_path, follow)
+        except InvalidInput as fault:
+            refused.append(f"{fault}")
+
+    second = threading.Thread(target=start)
+    with store_lock(tmp_path / "background", deadline=10):
+        second.start()
+        assert not looked.wait(0.3)
+        first = background.Job(title="the first", process=f"{process_named(os.getppid())}")
+        background.write_job(tmp_path, first)
+    second.join()
+    assert refused == ["the first is still running; wait for its end, or stop it on the page"]
+    assert background.last_job(tmp_path) == first
 
 
 def test_imported_papers_can_be_ranked_where_there_is_no_list_yet(desk: Desk) -> None:

@@ -246,24 +246,26 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     wanted = [day for day in last_days(days, today) if day >= settings.first_day]
     if not wanted:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
-    before, this = background.last_job(settings.home), str(this_process())
-    if before and before.running and before.process != this:
-        raise InvalidInput(f"{before.title} is still running; wait for its end, or stop it on the page")
     categories = followed_categories(settings)
-    known = before if before and before.categories == categories else Job()
-    again = set(unfinished_days(wanted, known.fetched, today))
-    counts = {f"{day}": known.counts[f"{day}"] for day in wanted if day not in again and f"{day}" in known.counts}
-    title = before.title if before and before.process == this else f"paper-assets start --days {days}"
-    job = Job(
-        arguments=tuple(sys.argv[1:]),
-        title=title,
-        profile=only,
-        total=len(wanted),
-        counts=counts,
-        fetched={day: known.fetched[day] for day in counts},
-        categories=categories,
-        process=this,
-    )
+    this = str(this_process())
+
+    def follow(before: Job | None) -> Job:
+        """Describe this command, with the days that the one before has fetched."""
+        known = before if before and before.categories == categories else Job()
+        again = set(unfinished_days(wanted, known.fetched, today))
+        counts = {f"{day}": known.counts[f"{day}"] for day in wanted if day not in again and f"{day}" in known.counts}
+        return Job(
+            arguments=tuple(sys.argv[1:]),
+            title=before.title if before and before.process == this else f"paper-assets start --days {days}",
+            profile=only,
+            total=len(wanted),
+            counts=counts,
+            fetched={day: known.fetched[day] for day in counts},
+            categories=categories,
+            process=this,
+        )
+
+    job = background.take_over(settings.home, follow)
     failure = _fetched(settings, job, wanted, today)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
