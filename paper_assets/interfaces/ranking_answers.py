@@ -24,6 +24,7 @@ from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
+from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, ranked_paper, ranking
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
@@ -69,14 +70,16 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
     return day
 
 
-def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
+def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> dict[str, Any]:
     """Return the shown papers of a stored ranking with titles and reasons; one deleted since then has no authors.
-    `maybe`: on a quiet day, the papers below the threshold.
+    `maybe`: on a quiet day, the papers below the threshold. `file`: where its file is, or was.
 
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
     papers, places = _papers_of(warehouse, stored), stored.places
+    noted = stored.header["output_path"]
+    file = saved_file(settings.rankings_dir, profile, noted)
 
     def shown(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"])
@@ -99,7 +102,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
-        "file": stored.header["output_path"],
+        "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
         "maybe": [shown(row) for row in stored.maybe],
     }

@@ -61,6 +61,7 @@ from paper_assets.ranking.final_list import learned_of, order_value
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import (
     StoredRanking,
     candidates,
@@ -237,6 +238,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
         known = papers_by_id(warehouse, [row["paper_id"] for row in top]).to_pylist()
         changed = _changes_since_the_day_before(warehouse, stored)
     titles = {row["paper_id"]: row["title"] for row in known}
+    noted = header["output_path"]
     return Report(
         stored.inputs,
         {
@@ -265,7 +267,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "profile_hash": header["profile_hash"],
             "model": header["model"] or "none",
             "warnings": Markdown("\n".join(f"- {line}" for line in header["warnings"]) or "none"),
-            "file": Path(header["output_path"]),
+            "file": saved_file(workspace.settings.rankings_dir, stored.profile, noted) or Path(noted),
         },
     )
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain
-from pathlib import Path
 
 from paper_assets.errors import InvalidProfile, StoreError, named_error
 from paper_assets.pipeline.digests import write_digest
@@ -20,12 +19,13 @@ from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.pipeline.staleness import late_with_learning
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.settings import Settings
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.locks import sweep_notes
 from paper_assets.stores.papers import Summary, summary
-from paper_assets.stores.ranking_files import sweep_rankings
+from paper_assets.stores.ranking_files import saved_file, sweep_rankings
 from paper_assets.stores.rankings import all_output_paths
 
 
@@ -87,7 +87,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
     sweep_rankings(settings.rankings_dir)
     if not settings.warehouse_path.exists():
         return
-    lacking = _lacking(folder, all_output_paths(workspace.warehouse))
+    lacking = _lacking(settings, all_output_paths(workspace.warehouse))
     if lacking and report:
         report(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
@@ -110,15 +110,16 @@ def _reported(profile: str, day: date) -> Iterator[None]:
         named_error(error, f"files of {profile}, {day}")
 
 
-def _lacking(folder: Path, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
+def _lacking(settings: Settings, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
     """Return profile and day of what must be written again, days ascending, and whether its ranking's file is missing
     too.
     """
+    folder = settings.digests_dir
     unfinished = unfinished_profiles(folder)
     newest = dict(stored.keys())  # by profile, for its days ascend
     found = []
     for (profile, day), file in stored.items():
-        missing = file is None or not Path(file).exists()
+        missing = saved_file(settings.rankings_dir, profile, file) is None
         pages = all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
         if missing or not pages or (profile in unfinished and day == newest[profile]):
             found.append((profile, day, missing))

@@ -3,7 +3,6 @@
 from collections.abc import Generator
 from datetime import date, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import vectors_of
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import columns_between, papers_between, papers_by_id
-from paper_assets.stores.ranking_files import save_once
+from paper_assets.stores.ranking_files import save_once, saved_file
 from paper_assets.stores.rankings import (
     candidates,
     candidates_inputs,
@@ -285,7 +284,7 @@ def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: 
     """
     stored = ranking(warehouse, as_of, profile.name)
     header = stored.header
-    if header["output_path"] and Path(header["output_path"]).exists():
+    if saved_file(settings.rankings_dir, profile.name, header["output_path"]):
         return
     shown = papers_by_id(warehouse, stored.rows.filter(stored.rows.column("shown")).column("paper_id").to_pylist())
     now = datetime.fromisoformat(header["generated_at"])

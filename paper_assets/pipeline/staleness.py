@@ -37,6 +37,7 @@ from paper_assets.stores.digests import (
 )
 from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
 from paper_assets.stores.feedback import model_inputs, rated_profiles
+from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import Spans, days_ranked, latest_ranking_day, output_paths, stored_inputs
 from paper_assets.stores.rewrite_progress import decided_items
 from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
@@ -81,7 +82,7 @@ def _stored_rankings(workspace: Workspace, partitions: Sequence[Partition]) -> M
         kept, files = stored_inputs(opened, spans), output_paths(opened, spans)
     for each in partitions:
         day, name = each.of_day, each.of_profile
-        if day in kept[name] and (file := files[name].get(day)) and Path(file).exists():
+        if day in kept[name] and saved_file(workspace.settings.rankings_dir, name, files[name].get(day)):
             found[each] = " ".join(map(str, kept[name][day]))
     return found
 

@@ -41,6 +41,14 @@ def save_ranking(folder: Path, profile: str | None, result: Mapping[str, Any], *
         ) from None
 
 
+def saved_file(folder: Path, profile: str, noted: str | None) -> Path | None:
+    """Return the existing file of a ranking: in `folder`, which may have moved since it was noted, or as noted."""
+    if noted is None:
+        return None
+    places = (folder / profile / Path(noted).name, Path(noted))
+    return next((place for place in places if place.exists()), None)
+
+
 def save_once(folder: Path, profile: str, result: Mapping[str, Any], *, now: datetime) -> Path:
     """Call `save_ranking` unless a file with this result exists; several processes agree on one file."""
     make_private_folder(folder / profile)

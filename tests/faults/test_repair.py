@@ -1,7 +1,9 @@
 """The next run repairs what a killed process left, and a reset leaves nothing behind (A4)."""
 
+import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -9,6 +11,11 @@ import pytest
 
 from paper_assets.defs.external_assets import known_versions
 from paper_assets.defs.instance import open_instance
+from paper_assets.pipeline.health import repair
+from paper_assets.pipeline.staleness import RANKINGS
+from paper_assets.pipeline.step import Partition, stale
+from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.settings import load_settings
 from paper_assets.stores.locks import this_process
 from tests.desk import GRAPHS, PATIENCE, Desk, week
 
@@ -48,6 +55,23 @@ def test_a_run_brings_back_the_files_pages_and_feed_that_lack_and_sweeps_away_wh
     _, messages = ranked.start("run").communicate(timeout=PATIENCE)
     assert "2 ranking files or pages missing; writing again" in messages
     assert output(ranked) == whole
+
+
+def test_a_home_that_is_moved_names_its_files_where_they_are_and_writes_none_again(
+    ranked: Desk, tmp_path: Path
+) -> None:
+    whole, moved = output(ranked), Desk(tmp_path / "moved")
+    ranked.folder.rename(moved.folder)
+    try:
+        [shown] = json.loads(moved.run("today", "--json"))
+        assert Path(shown["file"]).is_relative_to(moved.folder) and Path(shown["file"]).exists()
+        settings = load_settings(moved.environment, moved.folder)
+        workspace = open_workspace(settings, moved.environment, clock=lambda: datetime(2026, 3, 5, tzinfo=UTC))
+        assert stale(RANKINGS, workspace, [Partition(date.fromisoformat(day), "graphs") for day in DAYS]) == []
+        repair(workspace)
+        assert output(moved) == whole
+    finally:
+        moved.folder.rename(ranked.folder)
 
 
 def test_dagster_hears_of_what_was_stored_before_a_run_was_killed(

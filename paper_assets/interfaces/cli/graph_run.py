@@ -230,7 +230,7 @@ def _scope(
 def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> dict[str, Any]:
     """Return a profile's list of a day as JSON values, with what the run did for it."""
     day, profile, warehouse = partition.of_day, partition.of_profile, workspace.warehouse
-    list_of_day = shown_ranking(warehouse, profile, day)
+    list_of_day = shown_ranking(warehouse, profile, day, settings=workspace.settings)
     ranked = [made for made in done.made.get(gatekeeper.STEP.name, ()) if made.profile == profile]
     notes = [done.waiting[partition]] if partition in done.waiting else []
     return {

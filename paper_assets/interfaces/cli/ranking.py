@@ -111,7 +111,7 @@ def today(
             of_day = wanted or newest_ranking(warehouse, name)
             lists.append(
                 {
-                    **shown_ranking(warehouse, name, of_day),
+                    **shown_ranking(warehouse, name, of_day, settings=settings),
                     "rewrites": rewrites_of_day(warehouse, name, of_day, config=settings.rewriting),
                     "digest": str(digest_path(settings.digests_dir, name, of_day, "html")),
                 }
