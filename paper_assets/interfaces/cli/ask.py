@@ -196,7 +196,7 @@ def _show(answer: Answer, warehouse: Warehouse, *, markdown: bool, as_json: bool
 def print_answer(answer: Answer) -> None:
     """Print the sentences with numbers, then under each number the quotation, its paper and its section."""
     if not answer.answered:
-        say(f"{UNANSWERED} {answer.examined} passages were examined.")
+        say(f"{UNANSWERED} {count_of(answer.examined, 'passage')} examined.")
     shown = numbered(answer)
     for side, sentences in shown.sides:
         if side:
