@@ -50,17 +50,17 @@ class Vectors(Protocol):
         """Replace the vectors of the rows (m,) by `matrix` (m, d)."""
         ...
 
-    def rough(self, asked: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def approximate_cosines(self, query_vector: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return cosines of the rows, at most `tolerance` from the exact value."""
         ...
 
-    def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def exact_vectors(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the vectors (m, d) of the rows, as they were put."""
         ...
 
     @property
     def tolerance(self) -> float:
-        """Return by how much a cosine of `rough` may differ from the exact one; 0 if it is exact."""
+        """Return by how much a cosine of `approximate_cosines` may differ from the exact one; 0 if it is exact."""
         ...
 
 
@@ -98,14 +98,14 @@ class VectorsInMemory:
     def put(self, rows: NDArray[np.intp], matrix: NDArray[np.float32]) -> None:
         self.matrix[rows] = matrix
 
-    def rough(self, asked: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def approximate_cosines(self, query_vector: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         many = 4 * len(rows) > len(self.matrix)  # gathering them would take longer than multiplying all
         found: NDArray[np.float32] = (
-            _products(self.matrix, asked)[rows] if many else _products(self.matrix[rows], asked)
+            _products(self.matrix, query_vector)[rows] if many else _products(self.matrix[rows], query_vector)
         )
         return found
 
-    def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def exact_vectors(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         return self.matrix[rows]
 
     @property
@@ -191,15 +191,15 @@ class VectorsInFile:
         for at, row in enumerate(rows.tolist()):
             self._spill.write(content[at * self._width : (at + 1) * self._width], self._place + row * self._width)
 
-    def rough(self, asked: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def approximate_cosines(self, query_vector: NDArray[np.float32], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         found = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
-            rough = _products(self._bytes[part].astype(np.float32), asked)
-            found[start : start + _AT_ONCE] = rough * self._scales[part]
+            approximate = _products(self._bytes[part].astype(np.float32), query_vector)
+            found[start : start + _AT_ONCE] = approximate * self._scales[part]
         return found
 
-    def exact(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def exact_vectors(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         content = b"".join(self._spill.read(self._place + row * self._width, self._width) for row in rows.tolist())
         return np.frombuffer(content, dtype=np.float32).reshape(len(rows), -1)
 
@@ -229,9 +229,9 @@ class Block:
             return self._words[0]
 
 
-def _products(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+def _products(matrix: NDArray[np.float32], query_vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Multiply in one thread: BLAS threads wait for each other, thirty times as long on two busy cores."""
-    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, asked)
+    found: NDArray[np.float32] = np.einsum("ij,j->i", matrix, query_vector)
     return found
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
 from paper_assets.retrieval.merge import Candidate, access
-from paper_assets.retrieval.scoring import Compared, Method, Positions, best_of, method_of
+from paper_assets.retrieval.scoring import MatchingDocuments, Method, Positions, best_of, method_of
 from paper_assets.retrieval.snapshot import snapshot_of
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import (
@@ -43,14 +43,17 @@ def read_through(
     connection: DuckDBPyConnection,
     data_type: DataType,
     question: str,
-    asked: NDArray[np.float32] | None,
+    query_vector: NDArray[np.float32] | None,
     *,
     model: str | None,
     where: Where | None,
     undated: Where | None,
     only: pa.Array | None = None,
-) -> Compared:
-    """Read what a search for `question` compares; valid while the connection is open. Raises InvalidInput."""
+) -> MatchingDocuments:
+    """Read the documents that meet the filter, and compare them with the question.
+
+    The result is valid while the connection is open. Raises InvalidInput.
+    """
     bound_memory(connection)
     terms = query_words(question)
     keys, text_keys, doc_ids = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [pa.array([], pa.string())]
@@ -69,14 +72,14 @@ def read_through(
     if len(ids):
         for rows, vectors in read_vectors(connection, model=model, text_keys=of_text):
             embedded[rows] = True
-            if asked is not None:
-                cosines[rows] = (vectors.astype(np.float64) * asked.astype(np.float64)).sum(axis=1)
+            if query_vector is not None:
+                cosines[rows] = (vectors.astype(np.float64) * query_vector.astype(np.float64)).sum(axis=1)
     known = np.concatenate(keys)
 
-    def counted(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def word_counts(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         return np.concatenate(times, axis=1), np.concatenate(lengths)
 
-    def names(at: Positions) -> list[str]:
+    def ids_at(at: Positions) -> list[str]:
         found: list[str] = ids.take(pa.array(at)).to_pylist()
         return found
 
@@ -84,15 +87,15 @@ def read_through(
         found: dict[str, dict[str, Any]] = {}
         for table in read_documents(connection, data_type, at_once=_AT_ONCE, keys=known[at]):
             found |= {each["doc_id"]: each for each in table.select(["doc_id", "text", *FIELDS]).to_pylist()}
-        return [found[name] for name in names(at)]
+        return [found[name] for name in ids_at(at)]
 
-    return Compared(
+    return MatchingDocuments(
         embedded=embedded,
         undated=count_matching_documents(connection, data_type, undated) if undated else 0,
-        times=counted,
-        rough=lambda asked: (cosines, 0.0),
-        exact=None,
-        doc_ids=names,
+        word_counts=word_counts,
+        approximate_cosines=lambda query_vector: (cosines, 0.0),
+        exact_vectors=None,
+        doc_ids=ids_at,
         documents=documents,
     )
 
@@ -143,11 +146,11 @@ def search(
     if not question.strip() or k < 1:
         raise InvalidInput(f"a search needs a question and k from 1, got {question[:60]!r} and {k}")
     embedder = corpus.embedder
-    asked = embedder.encode([question])[0] if embedder and method != "lexical" else None
-    with _compared(corpus, data_type, question, asked, where, undated, only) as compared:
-        used = method_of(method, compared.embedded, model=embedder is not None, config=corpus.config)
-        best, scores = best_of(compared, question, asked, method=used, k=k, config=corpus.config)
-        found = compared.documents(best) if len(best) else []
+    query_vector = embedder.encode([question])[0] if embedder and method != "lexical" else None
+    with _matching_documents(corpus, data_type, question, query_vector, where, undated, only) as matching:
+        used = method_of(method, matching.embedded, model=embedder is not None, config=corpus.config)
+        best, scores = best_of(matching, question, query_vector, method=used, k=k, config=corpus.config)
+        found = matching.documents(best) if len(best) else []
     return Found(
         candidates=tuple(
             Candidate(
@@ -160,10 +163,10 @@ def search(
             )
             for fields, score in zip(found, scores, strict=True)
         ),
-        matching=len(compared.embedded),
+        matching=len(matching.embedded),
         method=used,
-        unembedded=len(compared.embedded) - int(np.count_nonzero(compared.embedded)),
-        undated=compared.undated,
+        unembedded=len(matching.embedded) - int(np.count_nonzero(matching.embedded)),
+        undated=matching.undated,
     )
 
 
@@ -184,13 +187,13 @@ def papers_with_phrases(
     terms = query_words(" ".join(phrases))
     found: set[str] = set()
     for data_type in data_types:
-        with _compared(corpus, data_type, "", None, access(owner), None, only) as compared:
-            positions = np.arange(len(compared.embedded), dtype=np.intp)
+        with _matching_documents(corpus, data_type, "", None, access(owner), None, only) as matching:
+            positions = np.arange(len(matching.embedded), dtype=np.intp)
             if terms and len(positions):
-                times, _ = compared.times(terms)
+                times, _ = matching.word_counts(terms)
                 positions = positions[(np.asarray(times) > 0).all(axis=0)]
             for start in range(0, len(positions), _AT_ONCE):
-                for document in compared.documents(positions[start : start + _AT_ONCE]):
+                for document in matching.documents(positions[start : start + _AT_ONCE]):
                     text = document["text"]
                     if not text.isascii():
                         text = normal_form(text)
@@ -208,22 +211,24 @@ def _phrase_pattern(phrase: str) -> re.Pattern[str]:
 
 
 @contextmanager
-def _compared(
+def _matching_documents(
     corpus: Corpus,
     data_type: DataType,
     question: str,
-    asked: NDArray[np.float32] | None,
+    query_vector: NDArray[np.float32] | None,
     where: Where | None,
     undated: Where | None,
     only: pa.Array | None,
-) -> Iterator[Compared]:
+) -> Iterator[MatchingDocuments]:
     model = corpus.embedder.name if corpus.embedder else None
     snapshot = snapshot_of(corpus.warehouse, data_type, model=model, most_bytes=corpus.config.memory)
     if snapshot is not None:
-        yield snapshot.compared(where, undated, only)
+        yield snapshot.matching_documents(where, undated, only)
         return
     with corpus.warehouse.reading(own_settings=True) as connection:
-        yield read_through(connection, data_type, question, asked, model=model, where=where, undated=undated, only=only)
+        yield read_through(
+            connection, data_type, question, query_vector, model=model, where=where, undated=undated, only=only
+        )
 
 
 def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:

@@ -162,18 +162,21 @@ def findings_of(
 
 
 def cut_to(
-    asked: Findings, corpus: Corpus, fetched: Fetched, conditions: Sequence[Condition], *, max_tokens: int
+    request: Findings, corpus: Corpus, fetched: Fetched, conditions: Sequence[Condition], *, max_tokens: int
 ) -> Findings:
-    """Cut everything that was fetched to the `wanted` best documents, with shortfall and warnings."""
-    final = compressed(fetched.merged.candidates, limit=asked.wanted, max_tokens=max_tokens)
+    """Cut everything that was fetched to the `wanted` best documents, with shortfall and warnings.
+
+    `request` has the side, query, filter and number wanted, and no documents yet.
+    """
+    final = compressed(fetched.merged.candidates, limit=request.wanted, max_tokens=max_tokens)
     drops = (*fetched.merged.drops, *final.drops)
     found, scores = fetched.found, fetched.search_scores
-    short = len(final.candidates) < asked.wanted and found
+    short = len(final.candidates) < request.wanted and found
     return Findings(
-        side=asked.side,
-        query=asked.query,
-        filter=asked.filter,
-        wanted=asked.wanted,
+        side=request.side,
+        query=request.query,
+        filter=request.filter,
+        wanted=request.wanted,
         documents=final.candidates,
         matching=sum(each.matching for each in found.values()),
         unembedded=sum(each.unembedded for each in found.values()),
@@ -189,7 +192,7 @@ def cut_to(
             model=corpus.embedder is not None,
             config=corpus.config,
         ),
-        shortfall=_shortfall(corpus, conditions, found, drops, asked.wanted) if short else None,
+        shortfall=_shortfall(corpus, conditions, found, drops, request.wanted) if short else None,
         error="; ".join(fetched.faults) or None,
         drops=drops,
     )
@@ -258,8 +261,8 @@ def stance_findings(
         fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank)
         labels, judged = _judged(plan, fetched.merged.candidates[:depth], judge)
         if not labels and fetched.merged.candidates:
-            asked = Findings(side=None, query=query, filter=where, wanted=wanted)
-            one_list = cut_to(asked, corpus, fetched, conditions, max_tokens=plan.max_tokens)
+            request = Findings(side=None, query=query, filter=where, wanted=wanted)
+            one_list = cut_to(request, corpus, fetched, conditions, max_tokens=plan.max_tokens)
             warning = f"stance could not be judged, so this is one list: {'; '.join(judged.reasons)}"
             one_list = replace(one_list, judged=judged, warnings=(warning, *one_list.warnings))
             log_findings(one_list)
@@ -271,9 +274,9 @@ def stance_findings(
                 for each in fetched.merged.candidates
                 if (own := labels.get(each.doc_id)) and own.stance == side.stance
             ]
-            asked = Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side)
+            request = Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side)
             chosen = replace(fetched, merged=replace(fetched.merged, candidates=tuple(of_side)))
-            found = cut_to(asked, corpus, chosen, conditions, max_tokens=tokens_a_side)
+            found = cut_to(request, corpus, chosen, conditions, max_tokens=tokens_a_side)
             quotes = {each.doc_id: labels[each.doc_id].sentence or "" for each in found.documents}
             findings.append(
                 replace(

@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from paper_assets.retrieval.blocks import BLOCK, Block, Spill, block_of
-from paper_assets.retrieval.scoring import Compared, rows_in_blocks
+from paper_assets.retrieval.scoring import MatchingDocuments, rows_in_blocks
 from paper_assets.stores.checkpoint import file_head
 from paper_assets.stores.documents import FIELDS, DataType, Where, condition_of
 from paper_assets.stores.holdings import (
@@ -46,10 +46,60 @@ _FIELDS_OF_A_DOCUMENT = 500  # bytes in memory: title, categories and the rest, 
 _FIELDS_IN_A_FILE = 250  # the same, compressed
 _WORDS_OF_A_TEXT = 0.35  # bytes of word counts for each byte of text
 _MOST_BLOCKS = 96  # most blocks of a snapshot that is updated in parts; 1,000,000 documents are 31
-_MOST_CHANGED, _FEW_CHANGED = (
-    0.1,
-    64,
-)  # share of changed documents from which all are read again; never for fewer than this number
+_MOST_CHANGED = 0.1  # share of changed documents from which all are read again ...
+_FEW_CHANGED = 64  # ... but never for fewer than this number
+
+
+class _SelectedRows:
+    """Some rows of each block, numbered through from 0: the methods of `MatchingDocuments`."""
+
+    def __init__(self, blocks: Sequence[tuple[Block, NDArray[np.intp]]], dimension: int) -> None:
+        self._blocks, self._dimension = blocks, dimension
+        self._ends = np.cumsum([len(rows) for _, rows in blocks])
+
+    def word_counts(self, words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        counts = [times_of(block.words, words, rows) for block, rows in self._blocks]
+        lengths = [block.words.lengths[rows] for block, rows in self._blocks]
+        if not counts:
+            return np.zeros((len(words), 0), dtype=np.int32), np.zeros(0, dtype=np.int64)
+        return np.concatenate(counts, axis=1), np.concatenate(lengths)
+
+    def approximate_cosines(self, query_vector: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
+        found = [
+            block.vectors.approximate_cosines(query_vector, rows).astype(np.float64) for block, rows in self._blocks
+        ]
+        tolerance = max((block.vectors.tolerance for block, _ in self._blocks), default=0.0)
+        return np.concatenate(found) if found else np.zeros(0), tolerance
+
+    def exact_vectors(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+        found = np.zeros((len(positions), self._dimension), dtype=np.float32)
+        for block, at, rows in self._by_block(positions):
+            found[at] = block.vectors.exact_vectors(rows)
+        return found
+
+    def doc_ids(self, positions: NDArray[np.intp]) -> list[str]:
+        found = [""] * len(positions)
+        for block, at, rows in self._by_block(positions):
+            for place, doc_id in zip(at.tolist(), block.doc_ids.take(pa.array(rows)).to_pylist(), strict=True):
+                found[place] = doc_id
+        return found
+
+    def documents(self, positions: NDArray[np.intp]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = [{}] * len(positions)
+        for block, at, rows in self._by_block(positions):
+            numbers, ids = rows.tolist(), block.doc_ids.take(pa.array(rows)).to_pylist()
+            documents = zip(at.tolist(), ids, block.texts.at(numbers), block.fields.at(numbers), strict=True)
+            for place, doc_id, text, fields in documents:
+                found[place] = {"doc_id": doc_id, "text": text, **fields}
+        return found
+
+    def _by_block(self, positions: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp], NDArray[np.intp]]]:
+        """Split the positions by block: yield the block, where they are in `positions`, and their rows in the block."""
+        block_numbers = np.searchsorted(self._ends, positions, "right")
+        for number in np.unique(block_numbers).tolist():
+            block, rows = self._blocks[number]
+            at = np.flatnonzero(block_numbers == number)
+            yield block, at, rows[positions[at] - (self._ends[number] - len(rows))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,66 +114,21 @@ class Snapshot:
     undated: bool  # whether there are documents without a date
     spill: Spill | None
 
-    def compared(self, where: Where | None, undated: Where | None, only: pa.Array | None = None) -> Compared:
+    def matching_documents(
+        self, where: Where | None, undated: Where | None, only: pa.Array | None = None
+    ) -> MatchingDocuments:
         """Return access to the documents that meet the filter. Raises InvalidInput."""
         rows = self._matching(where, only)
         parts = rows_in_blocks(rows, [len(block.doc_ids) for block in self.blocks])
-        blocks = [(self.blocks[number], within) for number, within in parts]
-        pieces = [within for _, within in blocks]
-
-        def times(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-            counted = [times_of(block.words, words, within) for block, within in blocks]
-            lengths = [block.words.lengths[within] for block, within in blocks]
-            if not counted:
-                return np.zeros((len(words), 0), dtype=np.int32), np.zeros(0, dtype=np.int64)
-            return np.concatenate(counted, axis=1), np.concatenate(lengths)
-
-        def rough(asked: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
-            found = [block.vectors.rough(asked, within).astype(np.float64) for block, within in blocks]
-            tolerance = max((block.vectors.tolerance for block, _ in blocks), default=0.0)
-            return np.concatenate(found) if found else np.zeros(0), tolerance
-
-        ends = np.cumsum([len(within) for within in pieces])
-
-        def placed(at: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp], NDArray[np.intp]]]:
-            """Split positions in `rows` by block: the block, the positions in it, and their rows there."""
-            of = np.searchsorted(ends, at, "right")
-            for number in np.unique(of).tolist():
-                mine = np.flatnonzero(of == number)
-                begins = ends[number] - len(pieces[number])
-                yield blocks[number][0], mine, pieces[number][at[mine] - begins]
-
-        def exact(at: NDArray[np.intp]) -> NDArray[np.float32]:
-            found = np.zeros((len(at), self.dimension), dtype=np.float32)
-            for block, mine, within in placed(at):
-                found[mine] = block.vectors.exact(within)
-            return found
-
-        def doc_ids(at: NDArray[np.intp]) -> list[str]:
-            found = [""] * len(at)
-            for block, mine, within in placed(at):
-                for place, doc_id in zip(mine.tolist(), block.doc_ids.take(pa.array(within)).to_pylist(), strict=True):
-                    found[place] = doc_id
-            return found
-
-        def documents(at: NDArray[np.intp]) -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = [{}] * len(at)
-            for block, mine, within in placed(at):
-                own = within.tolist()
-                ids = block.doc_ids.take(pa.array(within)).to_pylist()
-                known = zip(mine.tolist(), ids, block.texts.at(own), block.fields.at(own), strict=True)
-                for place, doc_id, text, fields in known:
-                    found[place] = {"doc_id": doc_id, "text": text, **fields}
-            return found
-
-        return Compared(
+        selected = _SelectedRows([(self.blocks[number], within) for number, within in parts], self.dimension)
+        return MatchingDocuments(
             embedded=self.states.embedded[rows],
             undated=len(self._matching(undated)) if undated and self.undated else 0,
-            times=times,
-            rough=rough,
-            exact=exact,
-            doc_ids=doc_ids,
-            documents=documents,
+            word_counts=selected.word_counts,
+            approximate_cosines=selected.approximate_cosines,
+            exact_vectors=selected.exact_vectors,
+            doc_ids=selected.doc_ids,
+            documents=selected.documents,
         )
 
     def _matching(self, where: Where | None, only: pa.Array | None = None) -> NDArray[np.intp]:
@@ -293,9 +298,9 @@ def _parts(states: DocumentStates) -> tuple[Keys, Keys, NDArray[np.bool_]]:
 def _put(snapshot: Snapshot, rows: NDArray[np.intp], vectors: NDArray[np.float32]) -> None:
     """Set the vectors (n, d) of these rows; only before a search has used the snapshot."""
     ends = np.cumsum([len(block.doc_ids) for block in snapshot.blocks])
-    of = np.searchsorted(ends, rows, "right")
-    for number in np.unique(of).tolist():
-        mine, block = of == number, snapshot.blocks[number]
+    block_numbers = np.searchsorted(ends, rows, "right")
+    for number in np.unique(block_numbers).tolist():
+        mine, block = block_numbers == number, snapshot.blocks[number]
         block.vectors.put(rows[mine] - (ends[number] - len(block.doc_ids)), vectors[mine])
     snapshot.states.embedded[rows] = True
 

@@ -84,8 +84,8 @@ def test_a_running_search_continues_with_the_documents_it_began_with(tmp_path: P
     fill(corpus, library(d001="9 omega"))
     new = kept(corpus.warehouse)
     for each, text in ((old, "1 alpha beta 1"), (new, "9 omega")):
-        compared = each.compared({"paper_id": "d001"}, None)
-        assert [found["text"] for found in compared.documents(np.arange(len(compared.embedded)))] == [text]
+        matching = each.matching_documents({"paper_id": "d001"}, None)
+        assert [found["text"] for found in matching.documents(np.arange(len(matching.embedded)))] == [text]
 
 
 def kept(warehouse: Any) -> Snapshot:
