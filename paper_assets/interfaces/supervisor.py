@@ -148,22 +148,11 @@ def supervise(
     try:
         with store_lock(home / "up", deadline=0.5):
             children = [_Child(service) for service in wanted]
-            log.write(
-                "INFO", "up", f"starting {', '.join(wanted_service.name for wanted_service in wanted)}", show=True
-            )
+            log.write("INFO", "up", f"starting {', '.join(service.name for service in wanted)}", show=True)
             try:
                 while not received and (survives_terminal or os.getppid() == parent):
                     before, offset = offset, clock() - time.monotonic()
-                    if offset < before - _SET_BACK:
-                        concerned = [child for child in children if child.service.goes_by_the_clock]
-                        names = ", ".join(child.service.name for child in concerned)
-                        log.write("WARNING", "up", f"the clock was set back; starting {names} again", show=True)
-                        _end(concerned, log)
-                    for child in children:
-                        if child.is_stuck:
-                            why = f"{child.service.name} has not been able to work for {_STUCK:g} s; starting it again"
-                            log.write("ERROR", "up", why, show=True)
-                            _end([child], log)
+                    _end_unable(children, log, set_back=offset < before - _SET_BACK)
                     for child in children:
                         _keep_running(child, environ, log, verbose=verbose)
                     time.sleep(_POLL)
@@ -173,6 +162,20 @@ def supervise(
     except StoreBusy:
         raise InvalidInput(f"`paper-assets up` is running already for {home}; stop that one first") from None
     return 0 if received == [signal.SIGINT] else 128 + received[0] if received else 0
+
+
+def _end_unable(children: Sequence[_Child], log: _Log, *, set_back: bool) -> None:
+    """End the children that cannot work: stuck ones, and after the clock was `set_back` those that go by it."""
+    if set_back:
+        concerned = [child for child in children if child.service.goes_by_the_clock]
+        names = ", ".join(child.service.name for child in concerned)
+        log.write("WARNING", "up", f"the clock was set back; starting {names} again", show=True)
+        _end(concerned, log)
+    for child in children:
+        if child.is_stuck:
+            why = f"{child.service.name} has not been able to work for {_STUCK:g} s; starting it again"
+            log.write("ERROR", "up", why, show=True)
+            _end([child], log)
 
 
 def _keep_running(child: _Child, environ: Mapping[str, str], log: _Log, *, verbose: bool) -> None:

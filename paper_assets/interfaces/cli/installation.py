@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
@@ -21,7 +22,7 @@ from paper_assets.interfaces.cli.terminal import (
     read_usable_settings,
     say,
 )
-from paper_assets.models.llm_config import cost, llm_config
+from paper_assets.models.llm_config import LLMConfig, cost, llm_config
 from paper_assets.setup.doctor import Installation, examine
 from paper_assets.setup.language_model import (
     KEYLESS,
@@ -110,15 +111,9 @@ def set_model(
         variables = with_limit(kept, monthly_limit)
         keep_variables(home, variables)
         return say(f"The monthly limit is now: {limit_in_words(llm_config(variables))}.")
+    _say_what_it_is_for()
     asking = sys.stdin.isatty()
-    say("A language model is optional. It")
-    for use in USES:
-        say(f"  {use.what}: about {use.sent + use.received:,} tokens for {use.unit};")
-    say(SENT_AWAY)
-    if provider is None:
-        if not asking:
-            raise InvalidInput("choose a provider: --provider openai, anthropic or ollama")
-        provider = str(typer.prompt("Provider (openai, anthropic, ollama)", default="openai"))
+    provider = _asked_provider(asking=asking) if provider is None else provider
     choice = ModelChoice(
         provider=provider,
         model=model,
@@ -131,10 +126,7 @@ def set_model(
     variables = chosen_variables(kept, choice, monthly=monthly_limit)
     config = llm_config(variables)
     if test:
-        used = try_model(variables, environment())
-        price = cost(config, used)
-        priced = f", {price:.4f} at your prices" if price is not None else ""
-        say(f"The test call worked and used {used.input_tokens + used.output_tokens} tokens{priced}.")
+        _test(variables, config)
     file = keep_variables(home, variables)
     say(f"{config.named}, model {config.model}, is kept in {file}, which only you can read.")
     say(f"Monthly limit: {limit_in_words(config)}.")
@@ -166,6 +158,28 @@ def show() -> None:
 def remove() -> None:
     """Remove provider, model and key."""
     say("The language model is forgotten." if forget_variables(read_settings().home) else "No language model is kept.")
+
+
+def _say_what_it_is_for() -> None:
+    say("A language model is optional. It")
+    for use in USES:
+        say(f"  {use.what}: about {use.sent + use.received:,} tokens for {use.unit};")
+    say(SENT_AWAY)
+
+
+def _asked_provider(*, asking: bool) -> str:
+    """Ask for the provider at a terminal; otherwise raise InvalidInput."""
+    if not asking:
+        raise InvalidInput("choose a provider: --provider openai, anthropic or ollama")
+    return str(typer.prompt("Provider (openai, anthropic, ollama)", default="openai"))
+
+
+def _test(variables: Mapping[str, str], config: LLMConfig) -> None:
+    """Make the test call and print what it used."""
+    used = try_model(variables, environment())
+    price = cost(config, used)
+    priced = f", {price:.4f} at your prices" if price is not None else ""
+    say(f"The test call worked and used {used.input_tokens + used.output_tokens} tokens{priced}.")
 
 
 def _key(variable: str | None, *, asking: bool) -> str:

@@ -87,27 +87,7 @@ def show_ask(request: Request) -> Response:
         if request.query_params.get("format") == "markdown":
             return _markdown(desk, shown["written"].answer)
     elif typed.question:
-        job = _ANSWERS.get(_key(desk, profile, typed))
-        state = job.state if job else "none"  # once: the answer may be done while the quotations are gathered
-        shown |= {"job": job, "state": state, "running": state.startswith("running")}
-        done: Answer | None = None
-        try:
-            done = job.future.result() if job and state == "done" else None
-        except PaperAssetsError as fault:
-            shown["fault"] = f"The answer could not be written: {fault}."
-        except Exception as fault:
-            logger.error("the answer to %r failed", typed.question[:200], exc_info=fault)
-            shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
-        if done and done.failure:  # the present quotations are shown, with the offer to write again
-            shown["fault"], done = f"The answer could not be written: {done.failure}.", None
-        if done:
-            shown["written"] = numbered(done)
-        else:
-            try:
-                quoted = isolate("The quotations", lambda: _quoted(desk, profile, typed))
-                shown |= {"fault": f"{quoted}."} if isinstance(quoted, Unshown) else quoted
-            except InvalidInput as fault:
-                shown["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
+        shown |= _answered(desk, profile, typed)
         answer = shown["written"] or shown["quoted"]
         if request.query_params.get("format") == "markdown" and answer:
             return _markdown(desk, answer.answer)
@@ -126,6 +106,30 @@ def show_ask(request: Request) -> Response:
         address=f"kept={number}" if number else typed.query,
         **({"state": "", "running": False, "kept_on": None} | shown),
     )
+
+
+def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, Any]:
+    """Return what the page shows for a question: the written answer, else its quotations, and why there is none."""
+    job = _ANSWERS.get(_key(desk, profile, typed))
+    state = job.state if job else "none"  # once: the answer may be done while the quotations are gathered
+    shown: dict[str, Any] = {"job": job, "state": state, "running": state.startswith("running")}
+    done: Answer | None = None
+    try:
+        done = job.future.result() if job and state == "done" else None
+    except PaperAssetsError as fault:
+        shown["fault"] = f"The answer could not be written: {fault}."
+    except Exception as fault:
+        logger.error("the answer to %r failed", typed.question[:200], exc_info=fault)
+        shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
+    if done and not done.failure:
+        return {**shown, "written": numbered(done)}
+    if done:  # the present quotations are shown, with the offer to write again
+        shown["fault"] = f"The answer could not be written: {done.failure}."
+    try:
+        quoted = isolate("The quotations", lambda: _quoted(desk, profile, typed))
+        return {**shown, "fault": f"{quoted}."} if isinstance(quoted, Unshown) else {**shown, **quoted}
+    except InvalidInput as fault:
+        return {**shown, "fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."}
 
 
 def write_answer(request: Request) -> Response:
