@@ -27,7 +27,7 @@ from benchmarks.mutate_and_judge import Good, from_file, from_folder, held_back
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import Unsupported, unsupported
-from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled
+from paper_assets.rewriting.gate import answered_claims, compare_sentences, doubted_claims
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import SUBSCORES, Critique
 from paper_assets.rewriting.writing import new_item
@@ -118,7 +118,7 @@ def held_by_critic(text: Text) -> bool:
 def held_by_both(text: Text, reasons: Sequence[str]) -> bool:
     """Return whether the text is held back after the critic has answered what code did not find in the original."""
     critique, found = perfect(text), _doubted(text)
-    claims = doubted_claims(found, critique, settled(text.item, text.text, critique, found.all))
+    claims = doubted_claims(found, critique, answered_claims(text.item, text.text, critique, found.all))
     other = any(not reason.startswith(_MISSING) for reason in reasons)
     return other or bool(claims) or held_by_critic(text)
 

@@ -37,7 +37,7 @@ from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import claimed, stops
+from paper_assets.rewriting.gate import claim_reason, stop_reasons
 from paper_assets.rewriting.measures import lix, topic_fit
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import Critique, critic_question, total
@@ -106,7 +106,7 @@ def held_back(item: NewItem, text: str, embedder: Embedder | None, originals: Ma
         near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:_SHOWN]
         others = {name: others[name] for name in np.array(list(others))[near]}
     fits = topic_fit(embedder, title=item.title, original=item.original_text, text=text, others=others)
-    return (*stops(item, text, fit=fits), *claimed(found.certain))
+    return (*stop_reasons(item, text, fit=fits), *claim_reason(found.certain))
 
 
 def asks(item: NewItem, text: str) -> bool:
@@ -303,9 +303,9 @@ def _line(kind: str, good: list[Judged], bad: list[Judged], config: RewritingCon
     held = sum(one.held for one in bad) / len(bad)
     scores = [one.score for one in bad if one.score is not None]
     passes = sum(not one.held and (one.score is None or one.score >= config.passes) for one in bad) / len(bad)
-    told = f"{auc([one.score for one in good if one.score is not None], scores):6.3f}" if scores else f"{'–':>6}"
+    area = f"{auc([one.score for one in good if one.score is not None], scores):6.3f}" if scores else f"{'–':>6}"
     asked = sum(one.held or one.asks for one in bad) / len(bad)
-    return f"{kind:24} {len(bad):6} {held:10.1%} {asked:9.1%} {told} {passes:11.1%}"
+    return f"{kind:24} {len(bad):6} {held:10.1%} {asked:9.1%} {area} {passes:11.1%}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import dagster as dg
 
 from paper_assets.defs.partitions import profiles
 from paper_assets.errors import StoreError, named_error
-from paper_assets.learning.ratings import RATING_VALUES, Teaching, teaching_of
+from paper_assets.learning.ratings import RATING_VALUES, TrainingInputs, training_inputs_of
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -90,7 +90,7 @@ reader_ratings = dg.AssetSpec(
 )
 
 
-def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, Teaching]:
+def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str, TrainingInputs]:
     """Return the training data of profiles of which Dagster knows another version. Raises StoreError.
 
     A profile whose ratings fail unexpectedly is left out.
@@ -99,20 +99,20 @@ def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str,
     known = {name: versions.get(name) for name in _partitions(instance)}
     said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
     wanted = [name for name in sorted(known) if known[name] or name in said]
-    found = _each("ratings of", wanted, lambda name: teaching_of(workspace.warehouse, name, before=today))
-    return {name: teaching for name, teaching in found if teaching.version != known[name]}
+    found = _each("ratings of", wanted, lambda name: training_inputs_of(workspace.warehouse, name, before=today))
+    return {name: training for name, training in found if training.version != known[name]}
 
 
-def ratings_event(profile: str, teaching: Teaching) -> dg.AssetMaterialization:
+def ratings_event(profile: str, training: TrainingInputs) -> dg.AssetMaterialization:
     """Report one profile's latest ratings to Dagster: only counts, because erased ratings must leave no history."""
     return dg.AssetMaterialization(
         asset_key=reader_ratings.key,
         partition=profile,
-        tags={"dagster/data_version": teaching.version},
+        tags={"dagster/data_version": training.version},
         metadata={
-            "dagster/row_count": len(teaching.ratings),
-            **_counts(teaching),
-            "signals": len(teaching.signals),
+            "dagster/row_count": len(training.ratings),
+            **_counts(training),
+            "signals": len(training.signals),
         },
     )
 
@@ -141,6 +141,6 @@ def _partitions(instance: dg.DagsterInstance) -> Sequence[str]:
     return instance.get_dynamic_partitions(str(profiles.name))
 
 
-def _counts(teaching: Teaching) -> Mapping[str, int]:
-    count = Counter(each.rating for each in teaching.ratings)
+def _counts(training: TrainingInputs) -> Mapping[str, int]:
+    count = Counter(each.rating for each in training.ratings)
     return {rating: count[rating] for rating in RATING_VALUES}

@@ -2,7 +2,7 @@
 
 `dagster.yaml` names `PrioritizedRunCoordinator` and limits the runs of each queue by the tag that it adds. Runs of the
 command line do not pass through a queue and have no such tag, so they take no place from the daemon's runs. To add a
-queue, add it to `queue_of` and its limit to dagster.yaml.
+queue, add it to `queue_tags` and its limit to dagster.yaml.
 """
 
 from collections.abc import Collection, Mapping

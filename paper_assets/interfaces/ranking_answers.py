@@ -226,7 +226,7 @@ def explanation(warehouse: Warehouse, profile: str, paper_id: str, *, day: date 
                 f"paper {paper_id[:60]} is not stored: its day was not fetched, or it is in no followed category"
             ) from None
         list_day = day or newest_ranking(warehouse, profile)
-        reason = outside_the_window(warehouse, profile, list_day, stored.paper_id)
+        reason = why_not_considered(warehouse, profile, list_day, stored.paper_id)
         return {
             "day": f"{list_day}",
             "profile": profile,
@@ -284,7 +284,7 @@ def _holds(title: str, words: Sequence[str]) -> bool:
     return all(word in known for word in words)
 
 
-def outside_the_window(warehouse: Warehouse, profile: str, day: date, paper_id: str) -> str:
+def why_not_considered(warehouse: Warehouse, profile: str, day: date, paper_id: str) -> str:
     """Explain in a sentence why a paper was not considered for the day's list: unknown, date, category or age."""
     paper = find_paper(warehouse, paper_id) if split_or_none(paper_id) else None
     if paper is None:

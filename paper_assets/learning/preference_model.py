@@ -78,7 +78,7 @@ class RatedPapers:
     @cached_property
     def covariances(self) -> tuple[Floats, ...]:
         """Return each model's prior covariance (n, n), with bias and slope."""
-        unlearned = nuisance(self)
+        unlearned = nuisance_covariance(self)
         return tuple(kernel + unlearned for kernel in kernels(self))
 
 
@@ -90,7 +90,7 @@ def kernels(rated: RatedPapers) -> tuple[Floats, ...]:
     return tuple(variance * text + dimensions for variance in TEXT_VARIANCES)
 
 
-def nuisance(rated: RatedPapers) -> Floats:
+def nuisance_covariance(rated: RatedPapers) -> Floats:
     """Return the prior covariance (n, n) of bias and slope: the formula, stricter or milder, sharper or blunter."""
     slope = rated.odds / SLOPE_UNIT
     found: Floats = BIAS_VARIANCE + SLOPE_VARIANCE * np.outer(slope, slope)
@@ -150,7 +150,7 @@ def _blas() -> Any:
 def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, later: Floats) -> Floats:
     """Return log odds of `later` papers by the formula with the bias and slope that the rated ones suggest.
 
-    The same model as `pulls` with `nuisance` alone, solved for its two parameters.
+    The same model as `pulls` with `nuisance_covariance` alone, solved for its two parameters.
     """
 
     def features(of: Floats) -> Floats:
@@ -184,7 +184,7 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     dimensions = own @ rated.dimensions
     words = rated.words.T @ text if len(text) else np.zeros(len(rated.stems))
     order = sorted(np.flatnonzero(words).tolist(), key=lambda at: (-abs(words[at]), rated.stems[at]))
-    vector = lowering_none(text @ rated.vectors.astype(np.float64), rated.library)
+    vector = protect_liked(text @ rated.vectors.astype(np.float64), rated.library)
     version = sha256(b"".join(part.tobytes() for part in (vector, words, dimensions, text)))
     version.update(" ".join(rated.ids).encode())
     return Preferences(
@@ -198,7 +198,7 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     )
 
 
-def lowering_none(vector: Floats, library: NDArray[np.float32] | None) -> Floats:
+def protect_liked(vector: Floats, library: NDArray[np.float32] | None) -> Floats:
     """Return the weights (d,) of a vector, changed as little as needed so that they hardly lower any liked paper."""
     if library is None or not len(library):
         return vector
@@ -286,7 +286,7 @@ class Evidence:
         gain = SHARPNESS * float(np.clip(self.gain, -_MOST_GAIN, _MOST_GAIN))
         posterior = float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
         count = self.worth + self.no + _SIGNAL * self.signals
-        return posterior * of_first_few(count)
+        return posterior * evidence_weight(count)
 
     @property
     def sentence(self) -> str:
@@ -307,7 +307,7 @@ class Evidence:
         return f"{counts}; earlier ratings predicted later ones {how} the profile alone."
 
 
-def of_first_few(count: float) -> float:
+def evidence_weight(count: float) -> float:
     """Return how much the evidence of `count` ratings counts, 0..1."""
     known = count**FIRST_FEW_POWER
     return known / (known + FIRST_FEW**FIRST_FEW_POWER)

@@ -32,8 +32,8 @@ from paper_assets.stores.feedback import (
     last_ratings,
     rating_history,
     reading_signals,
-    remember_again,
     remove_signal,
+    undo_forgetting,
 )
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import ranking_days
@@ -67,7 +67,7 @@ class Rated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Teaching:
+class TrainingInputs:
     """All that a profile's model may learn from: the latest ratings, reading signals, and what is forgotten."""
 
     ratings: tuple[Rating, ...]
@@ -208,7 +208,7 @@ def change_forgotten(
     if chosen is None or not name.strip() or len(name) > _LONGEST_NAME:
         raise InvalidInput(f"name a {' or a '.join(FORGETTABLE)} to forget, got {kind[:40]!r} {name[:40]!r}")
     if again:
-        remember_again(warehouse, profile, chosen, name.strip())
+        undo_forgetting(warehouse, profile, chosen, name.strip())
     else:
         forget(warehouse, profile, chosen, name.strip(), now=now)
     forget_stamps(warehouse.path)
@@ -217,15 +217,15 @@ def change_forgotten(
 
 def ratings_version(ratings: Iterable[Rating]) -> str:
     """Return a hash of the latest ratings: equal ratings, however often changed, have the same hash (L6)."""
-    return Teaching(ratings=tuple(ratings)).version
+    return TrainingInputs(ratings=tuple(ratings)).version
 
 
-def teaching_of(warehouse: Warehouse, profile: str, *, before: date) -> Teaching:
+def training_inputs_of(warehouse: Warehouse, profile: str, *, before: date) -> TrainingInputs:
     """Return all that the profile's model may learn from on the day `before`: the day's own signals do not count yet.
 
     So reading a list does not change it.
     """
-    return Teaching(
+    return TrainingInputs(
         ratings=tuple(last_ratings(warehouse, profile)),
         signals=tuple(each for each in reading_signals(warehouse, profile) if each.first_at.date() < before),
         forgotten=forgotten(warehouse, profile),

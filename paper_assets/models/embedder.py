@@ -170,19 +170,22 @@ def known_name(model: str) -> str | None:
 def _load_minilm(folder: Path) -> Embedder:
     weights, tokenizer = minilm.read_model(folder)
 
+    def pieces_of(texts: list[str]) -> list[np.ndarray]:
+        return [ids for ids, _cut in minilm.word_pieces(tokenizer, texts)]
+
     def one(text: str) -> np.ndarray:
-        ((ids, _cut),) = minilm.word_pieces(tokenizer, [text])
+        (ids,) = pieces_of([text])
         with minilm.one_blas_thread():
             return _unit(minilm.vector_sum(weights, ids)[None])[0]
 
     def one_by_one(texts: list[str]) -> bool:
-        return sum(len(ids) for ids, _cut in minilm.word_pieces(tokenizer, texts)) <= FEW_PIECES
+        return sum(map(len, pieces_of(texts))) <= FEW_PIECES
 
     @cache
     def compiled() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
         return compile_minilm({name: weight for name, weight in weights.items() if weight.dtype == np.float32})
 
-    def elsewhere() -> Embedder | None:
+    def other_backend() -> Embedder | None:
         return _load_other(str(folder), in_folder=True) if _has_gpu() or not find_spec("openvino") else None
 
     def vectors(pieces: Sequence[np.ndarray]) -> np.ndarray:
@@ -193,10 +196,10 @@ def _load_minilm(folder: Path) -> Embedder:
         return _unit(compiled()[0](ids, given))
 
     def many(texts: list[str]) -> Batches:
-        if other := elsewhere():
+        if other := other_backend():
             yield from other._many(texts)
             return
-        pieces = [ids for ids, _cut in minilm.word_pieces(tokenizer, texts)]
+        pieces = pieces_of(texts)
         batches = list(_batches([len(ids) for ids in pieces], _PIECES))
         # One batch per core: each step of a batch over all cores makes the cores wait for one another.
         pool = ThreadPoolExecutor(compiled()[1])
@@ -207,14 +210,14 @@ def _load_minilm(folder: Path) -> Embedder:
             pool.shutdown(cancel_futures=True)
 
     def batches_of(texts: list[str]) -> list[list[int]]:
-        if (other := elsewhere()) and other.batches_of:
+        if (other := other_backend()) and other.batches_of:
             return other.batches_of(texts)
-        return list(_batches([len(ids) for ids, _cut in minilm.word_pieces(tokenizer, texts)], _PIECES))
+        return list(_batches([len(ids) for ids in pieces_of(texts)], _PIECES))
 
     def of_batch(texts: list[str]) -> np.ndarray:
-        if (other := elsewhere()) and other.of_batch:
+        if (other := other_backend()) and other.of_batch:
             return other.of_batch(texts)
-        return vectors([ids for ids, _cut in minilm.word_pieces(tokenizer, texts)])
+        return vectors(pieces_of(texts))
 
     def too_long(texts: list[str]) -> list[bool]:
         return [cut for _ids, cut in minilm.word_pieces(tokenizer, texts)]
@@ -322,7 +325,7 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
     return True
 
 
-def need_on_this_machine(name: str, *, kind: str, instead: str) -> None:
+def require_in_cache(name: str, *, kind: str, instead: str) -> None:
     """Raise ModelUnavailable, with the command that downloads it, unless the model is in the local cache. Sends no
     request.
     """

@@ -335,7 +335,7 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
             raise _final_error(config, f"gave no answer before the deadline ({said})", last)
         check_month(config)
         for meter in meters:
-            meter.take_call()
+            meter.count_call()
         try:
             reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
         except SchemaRefused as refused:  # no failure: ask in a form that it accepts

@@ -190,7 +190,7 @@ class Budget:
         """Return what has been spent so far."""
         return self._usage
 
-    def take_call(self) -> None:
+    def count_call(self) -> None:
         """Count a call that is about to be made. Raises LLMBudgetReached instead once a limit is reached."""
         with self._lock:
             used = self._usage

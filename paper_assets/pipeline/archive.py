@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import groupby
 
-from paper_assets.pipeline.embeddings import SAMPLE, index_finds_its_vectors
+from paper_assets.pipeline.embeddings import NO_MODEL, SAMPLE, index_finds_its_vectors
 from paper_assets.pipeline.step import (
     WHOLE,
     Bars,
@@ -141,7 +141,7 @@ def _pii_in(practice: BestPractice) -> str:
 def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     archive: Archive = made.details
     if archive.embedder is None:
-        return Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
+        return NO_MODEL
     ids = sorted(each.id for each in _practices_of(workspace, made))
     sample = ids[:: max(1, len(ids) // SAMPLE)][:SAMPLE]
     practices, vectors = with_vectors(archive.warehouse, archive.collection, sample, model=archive.embedder.name)

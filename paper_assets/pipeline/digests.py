@@ -41,7 +41,7 @@ from paper_assets.pipeline.step import (
     Report,
     Step,
     ascending,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
@@ -278,7 +278,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         workspace.log.info(f"{each}: {'written' if page.new else 'unchanged'}")
         return page.new
 
-    new, failures = one_by_one(partitions, write, progress=workspace.progress)
+    new, failures = make_each(partitions, write, progress=workspace.progress)
     made = {(each.of_profile, each.of_day): page.made for each, page in written.items()}
     remember_digests(workspace.settings.warehouse_path, made)
     for profile in dict.fromkeys(each.of_profile for each in new):

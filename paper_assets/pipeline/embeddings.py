@@ -23,7 +23,7 @@ from paper_assets.pipeline.step import (
     Step,
     Value,
     days_of,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.chroma_collections import FORM, document_batches
@@ -62,7 +62,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             faults.append(fault)
         return bool(counts.get(partition.of_day))
 
-    new, failures = one_by_one(partitions, embed)
+    new, failures = make_each(partitions, embed)
     for fault in faults:
         workspace.log.warning(f"{fault}; relevance will be judged by keywords only")
     synced = _bring_index_up_to_date(workspace, model.name, days_of(list(new))) if new else "unchanged"
@@ -197,12 +197,12 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     return Report(version, values)
 
 
-_NO_MODEL = Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
+NO_MODEL = Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
 
 
 def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     if made.details is None:
-        return _NO_MODEL
+        return NO_MODEL
     days, model = days_of(partitions), workspace.load_embedder().name
     without = unembedded_count(workspace.warehouse, days[0], days[-1], model=model)
     return Checked(passed=without == 0, counted={"without_vector": without})
@@ -210,7 +210,7 @@ def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partitio
 
 def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     if made.details is None:
-        return _NO_MODEL
+        return NO_MODEL
     days, faulty, vectors = days_of(partitions), 0, 0
     for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
         vectors += len(ids)
@@ -220,7 +220,7 @@ def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequen
 
 def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     if made.details is None:
-        return _NO_MODEL
+        return NO_MODEL
     days, sample = days_of(partitions), []
     for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
         sample += [(ids[row], matrix[row]) for row in range(0, len(ids), max(1, len(ids) // SAMPLE))]

@@ -50,7 +50,7 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     ascending,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -91,7 +91,7 @@ def day_by_day(
     """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
     ranking.
 
-    As in `one_by_one`, a profile's later days depend on its earlier ones, and a failure stops no other profile; after a
+    As in `make_each`, a profile's later days depend on its earlier ones, and a failure stops no other profile; after a
     failure of the cluster or a store nothing more is tried. Returns (new, failures).
     """
     done = _Done()
@@ -132,7 +132,7 @@ def _one_day(
             tasks[partition] = task
         return task is not None
 
-    begun_new, failures = one_by_one(asked, begin)
+    begun_new, failures = make_each(asked, begin)
     done.failures |= failures
     done.new |= {partition: False for partition, new in begun_new.items() if not new}
     try:
@@ -386,7 +386,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, on_ranked=on_ranked
         )
     elif verifier.model:  # which may take minutes, in which no other process could use the store
-        new, failures = one_by_one(partitions, make, in_order=True, progress=workspace.progress)
+        new, failures = make_each(partitions, make, in_order=True, progress=workspace.progress)
     else:
         with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:
 
@@ -394,7 +394,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
                 hold()
                 return make(partition)
 
-            new, failures = one_by_one(partitions, make_held, in_order=True, progress=workspace.progress)
+            new, failures = make_each(partitions, make_held, in_order=True, progress=workspace.progress)
     return Made(new=new, failures=failures)
 
 

@@ -31,7 +31,7 @@ from paper_assets.pipeline.step import (
     Table,
     Value,
     days_of,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.semantic_scholar import Enriched
@@ -169,7 +169,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             workspace.log.info(f"{day}: {len(kept.enriched.papers)} papers, {kept.change}")
             return True
 
-        new, failures = one_by_one(partitions, fetch)
+        new, failures = make_each(partitions, fetch)
     for partition, failure in failures.items():
         workspace.log.error(f"{partition}: {failure}")
     not_asked = [each for each in partitions if each not in new and each not in failures]
@@ -360,7 +360,7 @@ def harvest(
     return done
 
 
-def least_requests(asked: Harvest, today: date) -> int:
+def minimum_requests(asked: Harvest, today: date) -> int:
     """Return how many requests the harvest needs at least: one for each month of each set."""
     last = asked.last or today
     return len(asked.sets) * (12 * (last.year - asked.first.year) + last.month - asked.first.month + 1)

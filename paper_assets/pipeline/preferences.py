@@ -12,7 +12,7 @@ from hashlib import sha256
 import numpy as np
 
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, Evidence, RatedPapers, rated_papers, train, weigh
-from paper_assets.learning.ratings import Teaching, teaching_of
+from paper_assets.learning.ratings import TrainingInputs, training_inputs_of
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.pipeline.profiles import usable_profile
@@ -28,7 +28,7 @@ from paper_assets.pipeline.step import (
     Report,
     Step,
     Table,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -50,39 +50,39 @@ _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
 _NOTHING = "nothing rated"
 
 
-def training_labels(teaching: Teaching, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
+def training_labels(training: TrainingInputs, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
     """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
 
     Imported papers are liked papers, which the library view compares with (G4), and teach nothing. A paper kept for
     later is liked a little, and so is one with a reading signal that is not rated; the strongest signal counts.
     """
-    rated = {each.paper_id for each in teaching.ratings}
+    rated = {each.paper_id for each in training.ratings}
     found = [
         (each.rated_at, each.paper_id, each.rating == "worth", 1.0)
-        for each in teaching.ratings
+        for each in training.ratings
         if each.rating != "later" and each.given_in != "import"
     ]
     if profile.content.ranking.learn_from_reading:
         found += [
             (each.first_at, each.paper_id, True, SIGNAL_WEIGHTS[each.kind])
-            for each in teaching.signals
+            for each in training.signals
             if each.paper_id not in rated
         ]
         found += [
             (each.rated_at, each.paper_id, True, SIGNAL_WEIGHTS["shelf"])
-            for each in teaching.ratings
+            for each in training.ratings
             if each.rating == "later"
         ]
     liked, weights = dict[str, bool](), dict[str, float]()
     for _, paper_id, worth, weight in sorted(found):
-        if paper_id not in teaching.forgotten.papers:
+        if paper_id not in training.forgotten.papers:
             liked[paper_id] = worth
             weights[paper_id] = max(weight, weights.get(paper_id, 0.0))
     return liked, weights
 
 
-def _teaching(workspace: Workspace, name: str) -> Teaching:
-    return teaching_of(workspace.warehouse, name, before=workspace.clock().date())
+def _training_inputs(workspace: Workspace, name: str) -> TrainingInputs:
+    return training_inputs_of(workspace.warehouse, name, before=workspace.clock().date())
 
 
 def current_preferences(
@@ -157,7 +157,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         workspace.log.info(f"{name}: {evidence.sentence}")
         return True
 
-    new, failures = one_by_one(partitions, make, progress=workspace.progress)
+    new, failures = make_each(partitions, make, progress=workspace.progress)
     return Made(new=new, failures=failures)
 
 
@@ -167,8 +167,8 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
     The formula judges them among other papers, as it does in a list: a cosine is standardized among these.
     """
     warehouse = workspace.warehouse
-    teaching = _teaching(workspace, profile.name)
-    liked, weights = training_labels(teaching, profile)
+    training = _training_inputs(workspace, profile.name)
+    liked, weights = training_labels(training, profile)
     compared = [each for each, _ in _compared(warehouse, profile, liked, model=embedder.name)] if embedder else []
     embedded = set(compared)
     papers = papers_by_id(
@@ -200,7 +200,7 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
         vectors.papers[:count] if vectors else np.zeros((0, 0), dtype=np.float32),
         liked=liked,
         weights=weights,
-        without_words=teaching.forgotten.words,
+        without_words=training.forgotten.words,
         library=vectors.queries[queries.of_liked] if vectors else None,
     )
 
@@ -216,13 +216,13 @@ def _compared(warehouse: Warehouse, profile: Profile, rated: Collection[str], *,
 
 def _inputs_of(workspace: Workspace, name: str) -> str:
     warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
-    teaching, model = _teaching(workspace, name), workspace.embedding_model()
-    if not teaching.ratings and not teaching.signals and name not in model_inputs(warehouse):
+    training, model = _training_inputs(workspace, name), workspace.embedding_model()
+    if not training.ratings and not training.signals and name not in model_inputs(warehouse):
         return _NOTHING
-    compared = _compared(warehouse, profile, training_labels(teaching, profile)[0], model=model) if model else []
+    compared = _compared(warehouse, profile, training_labels(training, profile)[0], model=model) if model else []
     parts = (
         CODE_VERSION,
-        teaching.version,
+        training.version,
         profile.content_hash,
         model or "",
         standard_calibration().version,

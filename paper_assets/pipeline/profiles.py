@@ -1,6 +1,6 @@
 """Read the profile folders: valid profiles, faults in words, and the last valid content of a broken profile.
 
-Not here: what a profile is (profile.py), what Dagster knows of it (defs/profiles.py).
+Not here: what a profile is (profile.py), what Dagster knows of it (defs/external_assets.py).
 """
 
 from collections.abc import Mapping

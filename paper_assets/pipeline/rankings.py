@@ -27,7 +27,7 @@ from paper_assets.ranking.rank import (
 )
 from paper_assets.ranking.relevance import InterestQueries
 from paper_assets.ranking.result import Reader, ranking_result
-from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmet
+from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmatched_preferences
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import vectors_of
@@ -110,7 +110,7 @@ def with_stored_vectors(
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
     """Return the task's warnings, and one for each preference that matches nothing in its papers and the last month."""
-    left = unmet(preferences_of(profile.content), task.candidates)
+    left = unmatched_preferences(preferences_of(profile.content), task.candidates)
     if not left:
         return list(task.warnings)
     first, categories = task.as_of - timedelta(days=DAYS - 1), profile.content.feed.categories

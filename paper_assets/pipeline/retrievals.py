@@ -27,7 +27,7 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     Value,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -282,7 +282,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         return new
 
     with log_handler(_ToLog(workspace.log)):
-        new, failures = one_by_one(partitions, make)
+        new, failures = make_each(partitions, make)
     return Made(new=new, failures=failures, details=unread)
 
 

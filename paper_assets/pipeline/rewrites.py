@@ -40,12 +40,20 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     Value,
-    one_by_one,
+    make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.rewriting.gate import held_back, stopped_attempts
-from paper_assets.rewriting.loop import Claimed, advance, embed_published, standing, state_of, step_of, stored_task
+from paper_assets.rewriting.loop import (
+    Claimed,
+    advance,
+    embed_published,
+    state_of,
+    status_in_words,
+    step_of,
+    stored_task,
+)
 from paper_assets.rewriting.policy import Done, Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item
@@ -107,7 +115,7 @@ def rewrites_report(
             [_row(item, config) for item in items],
         ),
         "standing": Bars(
-            dict(Counter(standing(item, config=config) for item in items)),
+            dict(Counter(status_in_words(item, config=config) for item in items)),
             title=f"Rewrites of {partition.profile}, {partition.day}",
         ),
         "attempts": len(attempts),
@@ -131,7 +139,7 @@ def _row(item: RewriteItem, config: RewritingConfig) -> tuple[object, ...]:
     return (
         f"{item.paper_id} {item.title}",
         item.target_level,
-        standing(item, config=config),
+        status_in_words(item, config=config),
         shown.score if shown else "–",
         _readability(item, shown) if shown else "",
         len(item.attempts),
@@ -226,7 +234,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         asked.extend(ask_for_rewrites(warehouse, profile, partition.of_day, now=workspace.clock()))
         return True
 
-    new, failures = one_by_one(partitions, ask)
+    new, failures = make_each(partitions, ask)
     asked += decided_lately(warehouse, now=workspace.clock())
     left, writer = Advanced(unfinished=(), reason=None), None
     if asked:

@@ -263,7 +263,7 @@ def stale(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) 
 STOPS_ALL = (RateLimited, StoreBusy, ClusterUnavailable)  # every other partition would fail the same way
 
 
-def one_by_one(
+def make_each(
     partitions: Sequence[Partition],
     make: Callable[[Partition], bool],
     *,

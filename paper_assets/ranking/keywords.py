@@ -113,7 +113,7 @@ def keywords_in(texts: pa.ChunkedArray | IndexedTexts, keywords: Sequence[str], 
         certain = possible & ~(unbordered | joining) if search.one_word else np.zeros_like(possible)
         uncertain = np.flatnonzero(possible & ~certain)
         contained[:, column] = certain
-        contained[uncertain, column] = [_stands_in(search, text) for text in index.normal(uncertain)]
+        contained[uncertain, column] = [_occurs_in(search, text) for text in index.normal(uncertain)]
     return contained
 
 
@@ -138,7 +138,7 @@ def _with_words(search: _Search, holders: dict[str, Held], count: int) -> Bools:
     return possible
 
 
-def _stands_in(search: _Search, text: str) -> bool:
+def _occurs_in(search: _Search, text: str) -> bool:
     """Return whether a text in normal form matches the pattern, in its title if only titles are searched."""
     at = text.find(search.probe)
     while at >= 0:

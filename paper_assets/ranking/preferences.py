@@ -120,7 +120,7 @@ def shift_of(
     return Shift(values=values, words=tuple(telling), near=tuple(near))
 
 
-def telling_words(words: Mapping[str, float], most: int) -> tuple[list[str], list[str]]:
+def strongest_stems(words: Mapping[str, float], most: int) -> tuple[list[str], list[str]]:
     """Return the `most` stems with the highest positive weights, and the `most` with the lowest negative ones."""
     by_weight = sorted(words, key=lambda stem: (-words[stem], stem))
     return [stem for stem in by_weight[:most] if words[stem] > 0], [

@@ -3,7 +3,8 @@
 Callers check the preferences against the candidates first, and only the rest against all papers of the last `DAYS`
 days, which takes longer. This module reads no store.
 
-To add a kind of preference: add a field to `Preferences`, its test to `unmet` and its sentence to `sentences`.
+To add a kind of preference: add a field to `Preferences`, its test to `unmatched_preferences` and its sentence to
+`sentences`.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ class Preferences:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a table of papers that `unmet` needs for these preferences."""
+        """The columns of a table of papers that `unmatched_preferences` needs for these preferences."""
         return (
             *(_FOR_PEOPLE if self.authors or self.institutions else ()),
             *(_FOR_TEXTS if self.must_keywords else ()),
@@ -54,7 +55,7 @@ def preferences_of(content: ProfileContent) -> Preferences:
     )
 
 
-def unmet(preferences: Preferences, papers: pa.Table) -> Preferences:
+def unmatched_preferences(preferences: Preferences, papers: pa.Table) -> Preferences:
     """Return the preferences that match no paper of the table, which has at least the `columns` of the preferences."""
     return Preferences(
         authors=_without_match(
@@ -73,7 +74,7 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
 
     Empty if there are no papers, or every preference has a match.
     """
-    left = unmet(preferences, papers) if papers.num_rows else None
+    left = unmatched_preferences(preferences, papers) if papers.num_rows else None
     if not left:
         return []
     texts = []

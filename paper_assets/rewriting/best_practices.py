@@ -16,7 +16,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.faithfulness import claim_key, unsupported
-from paper_assets.rewriting.gate import NOT_CHECKED, claimed, not_checked, open_questions, stops, unaccepted
+from paper_assets.rewriting.gate import NOT_CHECKED, claim_reason, not_checked, open_questions, stop_reasons, unaccepted
 from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting, remembered
@@ -239,7 +239,7 @@ def _held_back(
     """Return why the gate refuses a text: what stops it, or else its open questions (B2)."""
     found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     fits = topic_fit_of(archive.embedder, item, text, shown)
-    if held := (*stops(item, text, fit=fits), *claimed(found.certain, accepted)):
+    if held := (*stop_reasons(item, text, fit=fits), *claim_reason(found.certain, accepted)):
         return f"held back by the gate: {'; '.join(held)}"
     return not_checked(unaccepted(found.all, accepted))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 
-from paper_assets.rewriting.names import new_names, squeezed, words_of
+from paper_assets.rewriting.names import name_key, new_names, words_of
 from paper_assets.rewriting.quantities import (
     DECIMAL_COMMA,
     Kind,
@@ -110,7 +110,7 @@ class _Original:
         text: the original, in the form of `plain`, with percentiles and versions spelt out.
         known: its numbers.
         rates: the rates that it states as a pair of numbers.
-        names: the names in it, `squeezed`.
+        names: the names in it, `name_key`.
         counted: its numbers by what they count.
         lists: the lengths of its lists.
         share: tolerance of a share in words.
@@ -135,7 +135,7 @@ def _read_original(source: str) -> _Original:
         text=text,
         known=known,
         rates=rates,
-        names=frozenset(squeezed(word) for word in words_of(text) if not word[0].isdigit()),
+        names=frozenset(name_key(word) for word in words_of(text) if not word[0].isdigit()),
         counted=_by_counted(known),
         lists=_lengths_of_lists(text),
         share=_SHARE_BESIDE_WORDS if has_shares_in_words else _SHARE,
@@ -185,7 +185,7 @@ def _is_derived(number: Quantity, text: str, original: _Original) -> bool:
 def _is_part_of_name(number: Quantity, original: _Original) -> bool:
     """Return whether it belongs to a name of the original that is written apart: "GPT 4" for "GPT-4"."""
     return bool(
-        number.decimals is not None and number.before and squeezed(number.before + number.shown) in original.names
+        number.decimals is not None and number.before and name_key(number.before + number.shown) in original.names
     )
 
 

@@ -74,7 +74,7 @@ class _Case:
         return language_of(self.item.original_text) == self.item.language
 
 
-def stops(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tuple[str, ...]:
+def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tuple[str, ...]:
     """Return why a rewrite of the item may neither pass nor be archived, unsupported claims apart; () if nothing stops
     it.
 
@@ -129,7 +129,7 @@ def compare_sentences(
     )
 
 
-def settled(item: NewItem, text: str, critique: Critique, doubted: Collection[str]) -> dict[str, str]:
+def answered_claims(item: NewItem, text: str, critique: Critique, doubted: Collection[str]) -> dict[str, str]:
     """Return the doubted numbers and names that the critic has answered, each with its reason in words.
 
     "supported" counts only with words of the original; no answer counts for a claim in a sentence that is changed or
@@ -208,15 +208,15 @@ def _brief(words: str) -> str:
 
 def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
     """Return every reason to hold an attempt back now, claims that were not accepted included."""
-    return doubts(attempt, item.accepted)
+    return hold_reasons(attempt, item.accepted)
 
 
-def doubts(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
+def hold_reasons(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the same reasons for a given set of accepted claims."""
-    return (*attempt.stopped, *claimed(attempt.unsupported, accepted))
+    return (*attempt.stopped, *claim_reason(attempt.unsupported, accepted))
 
 
-def claimed(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str, ...]:
+def claim_reason(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the reason for claims that were not accepted; () without any."""
     left = unaccepted(claims, accepted)
     return (f"not in the original: {listed(left)}",) if left else ()
@@ -224,8 +224,8 @@ def claimed(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str,
 
 def unusable(text: str, original: str) -> tuple[str, ...]:
     """Check a text of which only the original is known: no level, title or language."""
-    letters = _hidden(text) or _refusal(text, original) or _again(text, original)
-    return (letters,) if letters else ()
+    reason = _invisible_reason(text) or _refusal_reason(text, original) or _copy_reason(text, original)
+    return (reason,) if reason else ()
 
 
 def stopped_attempts(item: RewriteItem) -> frozenset[int]:
@@ -251,10 +251,10 @@ def length_in_words(text: str) -> int:
 
 
 def _invisible(case: _Case) -> str | None:
-    return _hidden(case.text)
+    return _invisible_reason(case.text)
 
 
-def _hidden(text: str) -> str | None:
+def _invisible_reason(text: str) -> str | None:
     visible = sum(unicodedata.category(letter)[0] in "LN" for letter in text)
     hidden = sum(unicodedata.category(letter) in ("Cf", "Cc", "Co", "Cn") for letter in text if letter not in "\n\t")
     if not visible or hidden > visible:
@@ -263,10 +263,10 @@ def _hidden(text: str) -> str | None:
 
 
 def _refuses(case: _Case) -> str | None:
-    return _refusal(case.text, case.item.original_text)
+    return _refusal_reason(case.text, case.item.original_text)
 
 
-def _refusal(text: str, original: str) -> str | None:
+def _refusal_reason(text: str, original: str) -> str | None:
     found = _REFUSALS.search(text[:_BEGINNING])
     if found is None or _REFUSALS.search(original):  # a paper on refusals quotes them
         return None
@@ -290,10 +290,10 @@ def _of_another_length(case: _Case) -> str | None:
 
 
 def _is_the_original(case: _Case) -> str | None:
-    return _again(case.text, case.item.original_text)
+    return _copy_reason(case.text, case.item.original_text)
 
 
-def _again(text: str, original: str) -> str | None:
+def _copy_reason(text: str, original: str) -> str | None:
     share = copied_share(text, original, original="")
     if share < _SAME_AGAIN:
         return None

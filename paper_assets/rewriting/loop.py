@@ -15,7 +15,7 @@ from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, archive_kept
 from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.gate import doubts, held_back, is_stuck, open_questions, stopped_attempts
+from paper_assets.rewriting.gate import held_back, hold_reasons, is_stuck, open_questions, stopped_attempts
 from paper_assets.rewriting.policy import (
     DECISIONS,
     Decision,
@@ -103,7 +103,7 @@ def state_of(item: RewriteItem, *, config: RewritingConfig, attempt: int | None 
     )
 
 
-def standing(item: RewriteItem, *, config: RewritingConfig) -> str:
+def status_in_words(item: RewriteItem, *, config: RewritingConfig) -> str:
     """Return the state of an item in a few words for tables: waiting, unfinished, or its outcome."""
     step = step_of(item, config=config)
     if isinstance(step, Wait):
@@ -291,7 +291,7 @@ def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
         step = next_step(scores, {}, stopped=stopped, stuck=is_stuck(attempts), config=writer.config)
         if not isinstance(step, Write):
             return attempts, step
-        held = doubts(attempts[-1]) if attempts else ()
+        held = hold_reasons(attempts[-1]) if attempts else ()
         attempts.append(write_attempt(writer, item, attempts, held=held))
 
 

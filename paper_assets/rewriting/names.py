@@ -33,7 +33,7 @@ _NOUNS_HAVE_CAPITALS = frozenset(("de", "lb"))
 def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[str]:
     """Yield the names of `text` that `source` lacks, as they are written, each once; both texts made `plain`."""
     words = words_of(source)
-    acronyms = {squeezed(word).removesuffix("s") for word in words if _is_acronym(word)}
+    acronyms = {name_key(word).removesuffix("s") for word in words if _is_acronym(word)}
     spaced = f" {' '.join(_lowered(word) for word in words)} "
     known, hyphenated = _known(source) | _defined(text, spaced), _initials_of_compounds(source)
     reported: set[str] = set()
@@ -41,13 +41,13 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
         spelt_out = _spelling(run, acronyms, spaced)
         for place, (word, begins) in enumerate(run):
             name = _name_in(_COUNTED_COMPOUND.sub("", word, count=1) if language in _NOUNS_HAVE_CAPITALS else word)
-            letters = squeezed(name)
+            letters = name_key(name)
             if len(letters) < 2 or _AMOUNT.fullmatch(name) or place in spelt_out or letters in reported:
                 continue
             if (
                 letters in _word_lists()["everyday"]
-                or squeezed(word) in known
-                or _stands_in(name, known, hyphenated, spaced)
+                or name_key(word) in known
+                or _is_known_name(name, known, hyphenated, spaced)
                 or not known.isdisjoint(_implied_by(letters))
                 or (language in _NOUNS_HAVE_CAPITALS and _is_compound_of(name, known, hyphenated, spaced))
                 or (_is_acronym(name) and _abbreviates(letters, hyphenated, spaced))
@@ -67,7 +67,7 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def squeezed(word: str) -> str:
+def name_key(word: str) -> str:
     """Return a word without case, accents, punctuation and the possessive s."""
     word = re.sub(r"['’]s$", "", word)
     return "".join(letter for letter in unicodedata.normalize("NFKD", word) if letter.isalnum()).casefold()
@@ -86,10 +86,10 @@ def _is_marked(name: str) -> bool:
 def _known(source: str) -> set[str]:
     words = words_of(source)
     parts = [part for word in words for part in _parts(word)]
-    known = {squeezed(word) for word in (*words, *parts)}
-    known |= {_root(squeezed(word)) for word in (*words, *parts) if word[:1].isupper()}
-    known |= {squeezed(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
-    return known | {squeezed(symbol) for symbol in map(symbol_of, known) if symbol}  # GHz for gigahertz
+    known = {name_key(word) for word in (*words, *parts)}
+    known |= {_root(name_key(word)) for word in (*words, *parts) if word[:1].isupper()}
+    known |= {name_key(one + other) for one, other in pairwise(parts)}  # "GPT 4" for "GPT-4"
+    return known | {name_key(symbol) for symbol in map(symbol_of, known) if symbol}  # GHz for gigahertz
 
 
 def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
@@ -114,7 +114,7 @@ def _capitalised_runs(text: str) -> Iterator[list[tuple[str, bool]]]:
 def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> set[int]:
     """Return the places of the words in a run that expand an acronym of the original in a known way."""
     letters = [
-        (squeezed(part)[:1], squeezed(part), place) for place, (word, _) in enumerate(run) for part in _parts(word)
+        (name_key(part)[:1], name_key(part), place) for place, (word, _) in enumerate(run) for part in _parts(word)
     ]
     found: set[int] = set()
     for acronym in acronyms:
@@ -173,7 +173,7 @@ def _initials_of_compounds(source: str) -> str:
     for place, word in enumerate(words):
         if "-" not in word.group():
             continue
-        parts = [squeezed(part) for part in _parts(word.group())]
+        parts = [name_key(part) for part in _parts(word.group())]
         alone = {"".join(part[:1] for part in parts), "".join("2" if part == "to" else part[:1] for part in parts)}
         before = words[place - 1].group() if place and source[words[place - 1].end() : word.start()] == " " else ""
         after = (
@@ -189,38 +189,40 @@ def _initials_of_compounds(source: str) -> str:
 
 def _initial_of_neighbour(word: str) -> str:
     """Return the initial of a word that may belong to an acronym; of a short or hyphenated one nothing."""
-    return squeezed(word)[:1] if len(word) >= _LONG_WORD and "-" not in word else ""
+    return name_key(word)[:1] if len(word) >= _LONG_WORD and "-" not in word else ""
 
 
 def _defined(text: str, spaced: str) -> set[str]:
     """Return acronyms in brackets after the words that they abbreviate, if the original has these words too."""
     found = set()
     for bracket in re.finditer(r"\(([A-Za-z]*[A-Z][A-Za-z]*)\)", text):
-        acronym = squeezed(bracket[1]).removesuffix("s")
+        acronym = name_key(bracket[1]).removesuffix("s")
         words = [
             part for word in words_of(text[max(0, bracket.start() - 120) : bracket.start()]) for part in _parts(word)
         ]
-        said = [_singular(squeezed(word)) for word in words][-len(acronym) :]
+        said = [_singular(name_key(word)) for word in words][-len(acronym) :]
         if "".join(word[:1] for word in said) == acronym and all(f" {word} " in spaced for word in said):
-            found.add(squeezed(bracket[1]))
+            found.add(name_key(bracket[1]))
     return found
 
 
-def _stands_in(name: str, known: set[str], hyphenated: str, spaced: str) -> bool:
+def _is_known_name(name: str, known: set[str], hyphenated: str, spaced: str) -> bool:
     """Return whether a name, or each of its parts, is known: 1D-CNN for a 1D convolutional network."""
-    whole = squeezed(name)
+    whole = name_key(name)
     if _forms(whole) & known:
         return True
     if name.startswith("Δ") and len(name) > 2:  # ΔEM
-        return _stands_in(name[1:], known, hyphenated, spaced) or _abbreviates(squeezed(name[1:]), hyphenated, spaced)
+        return _is_known_name(name[1:], known, hyphenated, spaced) or _abbreviates(
+            name_key(name[1:]), hyphenated, spaced
+        )
     if _shortens(name, spaced):
         return True
     parts = [part for part in _parts(name) if len(part) > 1 or "_" not in name]  # M_Earth
     if any(part.isdigit() for part in parts):  # GPT-5 is not GPT-4 with a 5 from elsewhere
         return False
     return all(
-        _forms(squeezed(part)) & known
-        or (_is_acronym(part) and len(parts) > 1 and _abbreviates(squeezed(part), hyphenated, spaced))
+        _forms(name_key(part)) & known
+        or (_is_acronym(part) and len(parts) > 1 and _abbreviates(name_key(part), hyphenated, spaced))
         for part in parts
         if any(letter.isupper() or letter.isdigit() for letter in part)
     )
@@ -248,7 +250,7 @@ def _root(word: str) -> str:
 def _is_compound_of(name: str, known: set[str], hyphenated: str, spaced: str) -> bool:
     """Return whether the marked parts of a compound are known: "CPU-Kerne" has a noun beside a name."""
     parts = _parts(name)
-    marked = [squeezed(part) for part in parts if _is_marked(part)]
+    marked = [name_key(part) for part in parts if _is_marked(part)]
     return len(parts) > 1 and all(
         _forms(part) & known or _implied_by(part) & known or _abbreviates(part, hyphenated, spaced) for part in marked
     )
@@ -270,7 +272,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _lowered(word: str) -> str:
-    return " ".join(_singular(squeezed(part)) for part in _parts(word))
+    return " ".join(_singular(name_key(part)) for part in _parts(word))
 
 
 def _singular(word: str) -> str:

@@ -50,13 +50,13 @@ def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> R
     """Return the present collection with the vectors that `model` has made."""
     key = (warehouse.path, collection, model)
     with _lock:
-        held = _remembered.get(key)
+        present = _remembered.get(key)
         mark = last_change(warehouse)
-        if held is None or held.mark != mark:
-            held = _remembered[key] = _refreshed(warehouse, collection, model, held, mark)
+        if present is None or present.mark != mark:
+            present = _remembered[key] = _refreshed(warehouse, collection, model, present, mark)
             for oldest in list(_remembered)[:-_KEPT]:
                 del _remembered[oldest]
-        return held
+        return present
 
 
 def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: tuple[int, ...]) -> Remembered:
@@ -110,13 +110,13 @@ def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: 
 
 
 def _refreshed(
-    warehouse: Warehouse, collection: str, model: str | None, held: Remembered | None, mark: tuple[int, ...]
+    warehouse: Warehouse, collection: str, model: str | None, previous: Remembered | None, mark: tuple[int, ...]
 ) -> Remembered:
     ids = ids_of(warehouse, collection)
-    if held is not None and held.whole and held.ids == ids:
-        return replace(held, mark=mark)
+    if previous is not None and previous.whole and previous.ids == ids:
+        return replace(previous, mark=mark)
     # Entries never change, except that one without a vector may have got it.
-    kept = zip(held.practices, held.vectors, strict=True) if held is not None and held.whole else ()
+    kept = zip(previous.practices, previous.vectors, strict=True) if previous is not None and previous.whole else ()
     known = {each.id: (each, row) for each, row in kept}
     new, rows = with_vectors(warehouse, collection, [each for each in ids if each not in known], model=model)
     known |= {each.id: (each, row) for each, row in zip(new, rows, strict=True)}

@@ -19,7 +19,7 @@ from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, l
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices, topic_fit_of
 from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import compare_sentences, doubted_claims, settled, stops
+from paper_assets.rewriting.gate import answered_claims, compare_sentences, doubted_claims, stop_reasons
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -144,7 +144,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     judged = _put(
         writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
     )
-    answered = settled(item, text, judged.value, found.all)
+    answered = answered_claims(item, text, judged.value, found.all)
     doubted = doubted_claims(found, judged.value, answered)
     compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
     embedder = writer.archive.embedder if writer.archive else None
@@ -161,7 +161,7 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
         input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
         output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
         made_at=writer.clock(),
-        stopped=(*stops(item, text, fit=topic_fit_of(embedder, item, text, examples)), *compared.reasons),
+        stopped=(*stop_reasons(item, text, fit=topic_fit_of(embedder, item, text, examples)), *compared.reasons),
         subscores=judged.value.subscores,
         readability=measured,
         critic=judged.model,

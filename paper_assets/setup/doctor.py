@@ -196,7 +196,7 @@ def _proxy(installation: Installation) -> list[Finding]:
 
 
 def _arxiv(installation: Installation) -> list[Finding]:
-    access = Access(settings=_hasty(installation.settings), environ=installation.environ, patient=False)
+    access = Access(settings=_with_short_timeout(installation.settings), environ=installation.environ, patient=False)
     assert ARXIV.find is not None  # noqa: S101
     try:
         ARXIV.find(access, split_paper_id(_KNOWN_PAPER)[0], None)
@@ -296,7 +296,7 @@ CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
 }
 
 
-def _hasty(settings: Settings) -> Settings:
+def _with_short_timeout(settings: Settings) -> Settings:
     return settings.model_copy(update={"request_timeout": min(settings.request_timeout, _SECONDS)})
 
 

@@ -18,15 +18,15 @@ DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 def last_due(settings: Settings, now: datetime) -> datetime:
     """Return the latest moment until `now` at which the fetch was due, in UTC."""
-    return next(moment for moment in _moments(settings, now, step=-1) if moment <= now)
+    return next(moment for moment in _due_times(settings, now, step=-1) if moment <= now)
 
 
 def next_due(settings: Settings, now: datetime) -> datetime:
     """Return the first moment after `now` at which the fetch is due, in UTC."""
-    return next(moment for moment in _moments(settings, now, step=1) if moment > now)
+    return next(moment for moment in _due_times(settings, now, step=1) if moment > now)
 
 
-def _moments(settings: Settings, now: datetime, *, step: int) -> list[datetime]:
+def _due_times(settings: Settings, now: datetime, *, step: int) -> list[datetime]:
     """Return the due moments of ten days in UTC: from yesterday on (`step` 1), or back from tomorrow (-1)."""
     zone = ZoneInfo(settings.time_zone)
     today = now.astimezone(zone).date()
@@ -38,7 +38,7 @@ def _moments(settings: Settings, now: datetime, *, step: int) -> list[datetime]:
     ]
 
 
-def keep_hours(home: Path, *, at: str, weekdays: str, zone: str, working_dir: Path) -> Settings:
+def save_fetch_hours(home: Path, *, at: str, weekdays: str, zone: str, working_dir: Path) -> Settings:
     """Keep the hours in the data folder; return the settings as they are now. Raises InvalidInput, StoreUnwritable."""
     variables = {
         "PAPER_ASSETS_FETCH_AT": at.strip(),

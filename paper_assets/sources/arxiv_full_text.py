@@ -133,7 +133,7 @@ _TEX = (".tex", ".ltx", ".latex", ".bbl")
 _MAIN_NAMES = ("main.tex", "ms.tex", "paper.tex", "article.tex")
 _LEAST = 500  # characters; less is not a paper
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
-_PUT_IN = re.compile(
+_INPUT = re.compile(
     r"\\(?:input|include|subfile)\s*\{([^{}]{1,200})\}|\\(?:sub)?import\s*\{([^{}]{0,200})\}\s*\{([^{}]{1,200})\}"
 )
 _BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
@@ -237,7 +237,7 @@ def _with_files(main: str, files: dict[str, str]) -> str:
     """Return the main file with its inserted files in place, up to a depth and a length."""
     folder, room = posixpath.dirname(main), _MOST_TEXT
 
-    def put_in(text: str, inside: tuple[str, ...]) -> str:
+    def insert_files(text: str, inside: tuple[str, ...]) -> str:
         """Insert the files that a text names."""
 
         def other(found: re.Match[str]) -> str:
@@ -248,11 +248,11 @@ def _with_files(main: str, files: dict[str, str]) -> str:
             if name is None or name in inside or len(inside) > _DEEPEST or len(files[name]) > room:
                 return ""
             room -= len(files[name])
-            return put_in(files[name], (*inside, name))
+            return insert_files(files[name], (*inside, name))
 
-        return _PUT_IN.sub(other, text)
+        return _INPUT.sub(other, text)
 
-    return put_in(files[main], (main,))
+    return insert_files(files[main], (main,))
 
 
 def _read(content: bytes, *, form: str, name: str) -> str:

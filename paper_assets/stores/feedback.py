@@ -418,7 +418,7 @@ def forget(warehouse: Warehouse, profile: str, kind: Forgettable, name: str, *, 
         )
 
 
-def remember_again(warehouse: Warehouse, profile: str, kind: Forgettable, name: str) -> None:
+def undo_forgetting(warehouse: Warehouse, profile: str, kind: Forgettable, name: str) -> None:
     """Let the profile's model learn from a word or paper again. Raises StoreBusy, StoreUnwritable."""
     with warehouse.writing() as connection:
         connection.execute("delete from forgotten where profile = ? and kind = ? and name = ?", [profile, kind, name])

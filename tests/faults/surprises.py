@@ -83,7 +83,7 @@ PLANTS: Mapping[str, tuple[str, str]] = {
 # What only the daemon's sensor, `run`, `status` and Health call; an error in it is logged.
 OUTSIDE_STEPS: Mapping[str, tuple[str, str]] = {
     "profile is reported": ("defs.external_assets", "profile_event"),
-    "ratings are read": ("defs.external_assets", "teaching_of"),
+    "ratings are read": ("defs.external_assets", "training_inputs_of"),
     "ratings are reported": ("defs.external_assets", "ratings_event"),
     "newest list is checked": ("pipeline.staleness", "stale"),
 }
@@ -262,9 +262,9 @@ def planted(plant: str, day: str | None = None) -> Iterator[list[str]]:
     raised: list[str] = []
 
     def surprising(*values: Any, **named: Any) -> Any:
-        told = [*values, *named.values()]
-        told += [each for value in told if isinstance(value, list) for each in value]
-        if any(_about(value) for value in told) and (day is None or not _other_day(told, day)):
+        arguments = [*values, *named.values()]
+        arguments += [each for value in arguments if isinstance(value, list) for each in value]
+        if any(_about(value) for value in arguments) and (day is None or not _other_day(arguments, day)):
             raised.append(plant)
             raise Surprise("planted")
         return whole(*values, **named)

@@ -12,15 +12,15 @@ from paper_assets.learning.preference_model import (
     PRIORS,
     SHARPNESS,
     Evidence,
+    evidence_weight,
     kernels,
-    nuisance,
-    of_first_few,
+    nuisance_covariance,
     pulls,
     recalibrated,
     train,
     weigh,
 )
-from paper_assets.ranking.preferences import log_odds, shifted, telling_words
+from paper_assets.ranking.preferences import log_odds, shifted, strongest_stems
 from tests.learning.readers import reader
 
 
@@ -42,7 +42,7 @@ def test_one_rating_moves_papers_like_it_a_little_and_more_ratings_more() -> Non
 
 
 def test_the_most_telling_words_are_those_of_the_liked_topic_and_of_the_other() -> None:
-    up, down = telling_words(train(reader(40, seed=2)).words, 2)
+    up, down = strongest_stems(train(reader(40, seed=2)).words, 2)
     assert (set(up), set(down)) == ({"graph", "road"}, {"speech", "voice"})
 
 
@@ -54,7 +54,7 @@ def test_the_dual_is_the_maximum_of_the_posterior(count: int, seed: int, share: 
         reader(count, seed=seed, lots=share), weights=np.random.default_rng(seed).choice([0.2, 1.0], size=count)
     )
     for kernel, covariance in zip(kernels(rated), rated.covariances, strict=True):
-        assert covariance == pytest.approx(kernel + nuisance(rated))
+        assert covariance == pytest.approx(kernel + nuisance_covariance(rated))
         dual = pulls(covariance, rated.odds, rated.liked, rated.weights)
         probability = 1 / (1 + np.exp(-(rated.odds + covariance @ dual)))
         assert dual == pytest.approx(rated.weights * (rated.liked - probability), abs=1e-7)
@@ -73,7 +73,7 @@ def test_a_guess_to_begin_with_changes_the_time_and_not_the_result() -> None:
 @given(count=st.integers(1, 25), seed=st.integers(0, 1000), share=st.floats(0, 1))
 def test_bias_and_slope_alone_are_the_dual_with_their_covariance(count: int, seed: int, share: float) -> None:
     rated = reader(count + 5, seed=seed, lots=share)
-    covariance, before, later = nuisance(rated), slice(0, count), slice(count, None)
+    covariance, before, later = nuisance_covariance(rated), slice(0, count), slice(count, None)
     dual = pulls(covariance[before, before], rated.odds[before], rated.liked[before], rated.weights[before])
     found = recalibrated(rated.odds[before], rated.liked[before], rated.weights[before], later=rated.odds[later])
     assert found == pytest.approx(rated.odds[later] + covariance[later, before] @ dual, abs=1e-4)
@@ -124,7 +124,7 @@ def test_the_ratings_of_a_random_reader_soon_count_almost_nothing() -> None:
 def test_the_share_has_no_threshold() -> None:
     """One more nat of evidence multiplies the odds by e, wherever they are."""
     few = np.array([Evidence(worth=1, no=1, gain=gain).share for gain in np.linspace(-3, 3, 7)])
-    shares = few / of_first_few(2)
+    shares = few / evidence_weight(2)
     odds = shares / (1 - shares)
     assert odds[1:] / odds[:-1] == pytest.approx(np.exp(SHARPNESS))
 

@@ -20,7 +20,7 @@ from paper_assets.learning.ratings import (
     ratings_of,
     ratings_version,
     signals_of,
-    teaching_of,
+    training_inputs_of,
     withdraw_rating,
     withdraw_signal,
 )
@@ -54,14 +54,14 @@ def say(warehouse: Warehouse, paper_id: str, word: str | None, *, profile: str =
     return rate(warehouse, profile, paper_id, word, given_in="command line", now=now, profiles_dir=folder)
 
 
-def test_the_last_word_on_a_paper_counts(warehouse: Warehouse) -> None:
+def test_the_last_rating_of_a_paper_counts(warehouse: Warehouse) -> None:
     assert say(warehouse, FIRST, "worth").before is None
     assert say(warehouse, f"arXiv:{FIRST}v3", "no", minute=1).before == "worth"
     say(warehouse, SECOND, "later", minute=2)
     assert ratings_by_id(warehouse, "lab") == {FIRST: "no", SECOND: "later"}
 
 
-def test_a_word_given_twice_is_kept_once(warehouse: Warehouse) -> None:
+def test_a_rating_given_twice_is_kept_once(warehouse: Warehouse) -> None:
     assert say(warehouse, FIRST, "worth").changed
     assert not say(warehouse, FIRST, "worth", minute=1).changed
     history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
@@ -129,7 +129,9 @@ def opened(warehouse: Warehouse, paper_id: str, kind: str = "full text", *, prof
 def test_what_a_reader_opens_is_kept_once_for_each_kind_and_taught_from_the_next_day_on(warehouse: Warehouse) -> None:
     assert opened(warehouse, f"arXiv:{FIRST}v2") and opened(warehouse, FIRST) and opened(warehouse, FIRST, "citation")
     assert [(each.kind, each.times) for each in signals_of(warehouse, "lab")] == [("citation", 1), ("full text", 2)]
-    today, tomorrow = (teaching_of(warehouse, "lab", before=NOW.date() + timedelta(days=days)) for days in (0, 1))
+    today, tomorrow = (
+        training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=days)) for days in (0, 1)
+    )
     assert not today.signals and len(tomorrow.signals) == 2 and today.version != tomorrow.version
     assert today.version == ratings_version([])
     withdraw_signal(warehouse, "lab", FIRST, "citation", profiles_dir=warehouse.path.parent / "profiles")
@@ -162,17 +164,17 @@ def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Wa
     exported = export_ratings(warehouse, "lab", profiles_dir=folder)
     assert [each["paper_id"] for each in exported["signals"]] == [SECOND]
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
-    assert teaching_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
+    assert training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
     assert SECOND not in str(export_ratings(warehouse, "lab", profiles_dir=folder))
     assert len(signals_of(warehouse, "other")) == 1
 
 
 def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:
-    folder, before = warehouse.path.parent / "profiles", teaching_of(warehouse, "lab", before=NOW.date())
+    folder, before = warehouse.path.parent / "profiles", training_inputs_of(warehouse, "lab", before=NOW.date())
     change_forgotten(warehouse, "lab", "paper", FIRST, now=NOW, profiles_dir=folder)
-    assert teaching_of(warehouse, "lab", before=NOW.date()).version != before.version
+    assert training_inputs_of(warehouse, "lab", before=NOW.date()).version != before.version
     change_forgotten(warehouse, "lab", "paper", FIRST, again=True, now=NOW, profiles_dir=folder)
-    assert teaching_of(warehouse, "lab", before=NOW.date()) == before
+    assert training_inputs_of(warehouse, "lab", before=NOW.date()) == before
     with pytest.raises(InvalidInput, match="a word or a paper"):
         change_forgotten(warehouse, "lab", "author", "Ann", now=NOW, profiles_dir=folder)
 
@@ -220,7 +222,7 @@ def rate_by_turns(answers: object, path: Path, word: str) -> None:
         say(warehouse, SECOND, word)
 
 
-def test_two_processes_that_rate_at_once_lose_no_word(warehouse: Warehouse) -> None:
+def test_two_processes_that_rate_at_once_lose_no_rating(warehouse: Warehouse) -> None:
     with (
         process(rate_by_turns, warehouse.path, "worth") as (one, _),
         process(rate_by_turns, warehouse.path, "no") as (two, _),
@@ -229,8 +231,8 @@ def test_two_processes_that_rate_at_once_lose_no_word(warehouse: Warehouse) -> N
         two.join()
     assert (one.exitcode, two.exitcode) == (0, 0)
     history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
-    said: dict[str, list[str | None]] = {FIRST: [None], SECOND: [None]}
+    ratings_given: dict[str, list[str | None]] = {FIRST: [None], SECOND: [None]}
     for each in history:
-        said[each["paper_id"]].append(each["rating"])
-    assert all(before != after for words in said.values() for before, after in pairwise(words))
-    assert said[FIRST][-1] is None and len(said[SECOND]) > 1
+        ratings_given[each["paper_id"]].append(each["rating"])
+    assert all(before != after for words in ratings_given.values() for before, after in pairwise(words))
+    assert ratings_given[FIRST][-1] is None and len(ratings_given[SECOND]) > 1

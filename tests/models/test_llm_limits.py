@@ -20,7 +20,7 @@ def test_no_more_calls_than_allowed_are_taken_by_many_threads() -> None:
 
     def take(_: int) -> bool:
         try:
-            budget.take_call()
+            budget.count_call()
         except LLMBudgetReached:
             return False
         return True
@@ -32,10 +32,10 @@ def test_no_more_calls_than_allowed_are_taken_by_many_threads() -> None:
 
 def test_once_the_tokens_are_reached_no_call_is_allowed() -> None:
     budget = Budget(tokens=100)
-    budget.take_call()
+    budget.count_call()
     budget.add_tokens(90, 10)
     with pytest.raises(LLMBudgetReached, match="100 tokens"):
-        budget.take_call()
+        budget.count_call()
 
 
 def test_cost_is_unknown_without_prices_and_exact_with_them() -> None:
@@ -55,17 +55,17 @@ def test_a_guess_of_tokens_goes_by_bytes_so_that_korean_is_not_undercounted() ->
 def test_calls_and_tokens_are_counted_together_from_call_to_call() -> None:
     budget = Budget()
     for tokens in ((90, 10), (5, 1)):
-        budget.take_call()
+        budget.count_call()
         budget.add_tokens(*tokens)
     assert budget.usage == Usage(calls=2, input_tokens=95, output_tokens=11)
 
 
 def test_a_budget_of_nothing_allows_nothing_and_one_token_less_than_all_another_call() -> None:
     with pytest.raises(LLMBudgetReached, match="0 calls"):
-        Budget(calls=0).take_call()
+        Budget(calls=0).count_call()
     budget = Budget(tokens=101)
     budget.add_tokens(90, 10)
-    budget.take_call()
+    budget.count_call()
     assert budget.usage.calls == 1
 
 

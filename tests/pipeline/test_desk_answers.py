@@ -115,7 +115,7 @@ def test_a_model_that_obeys_is_shown_with_its_quotations(answer: Ask, warehouse:
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_nothing_that_a_source_does_not_say_is_shown(answer: Ask, warehouse: Warehouse, cheat: str) -> None:
+def test_nothing_that_the_source_does_not_support_is_shown(answer: Ask, warehouse: Warehouse, cheat: str) -> None:
     with loopback_llm(model(CHEATS[cheat])) as server:
         found = answer(server.environ("anthropic"), QuestionOptions())
     assert (found.sentences, found.answered) == ((), False) and found.dropped >= 3

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import IncompleteFeed, SourceError, StoreBusy
-from paper_assets.pipeline.papers import Harvest, Harvested, harvest, least_requests
+from paper_assets.pipeline.papers import Harvest, Harvested, harvest, minimum_requests
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.sources.arxiv import ARXIV
@@ -82,7 +82,7 @@ def test_progress_names_every_month_and_the_least_number_of_requests_is_known_be
     asked, seen = replace(ASKED, first=date(2025, 11, 15)), list[str]()
     with desk(tmp_path, [], each=100) as (workspace, oai):
         harvest(workspace, ARXIV, asked, progress=lambda read, window: seen.append(window))
-        assert len(oai.queries) == least_requests(asked, NOW.date()) == 10
+        assert len(oai.queries) == minimum_requests(asked, NOW.date()) == 10
     assert seen[:5] == [f"cs:cs:CL {month}" for month in ("2025-11", "2025-12", "2026-01", "2026-02", "2026-03")]
 
 

@@ -15,7 +15,7 @@ from paper_assets.stores.rankings import ranked_between
 from tests.mcp.ranked_desk import ranked_desk
 
 
-def test_like_papers_lie_near_each_other_and_the_same_papers_at_the_same_place(tmp_path: Path) -> None:
+def test_similar_papers_are_near_each_other_and_the_map_is_reproducible(tmp_path: Path) -> None:
     warehouse = ranked_desk(tmp_path).warehouse
     papers = papers_from_table(papers_between(warehouse, None, None))
     ponds = np.array([each.title.startswith("Traffic") for each in papers])

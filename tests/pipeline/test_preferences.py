@@ -44,7 +44,7 @@ def day(tmp_path: Path) -> Day:
     return found
 
 
-def said(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10) -> None:
+def rate_frogs_and_stones(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10) -> None:
     for at in range(count):
         for number, word in ((100 + at, frogs), (200 + at, stones)):
             now = NOW + timedelta(minutes=2 * at + number // 200)
@@ -79,7 +79,7 @@ def means(stored: StoredRanking) -> tuple[float, float]:
 
 def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes(day: Day) -> None:
     before = day.ranked()
-    said(day)
+    rate_frogs_and_stones(day)
     assert learn(day) == [ANN]
     assert day.stale
     after = day.ranked()
@@ -89,8 +89,8 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
     final = recompute(after.rows, after.header["weights"], day.settings.scoring)
     assert np.abs(final - after.rows.column("final").to_numpy()).max() < 1e-12
     [row] = [row for row in after.rows.to_pylist() if row["paper_id"] == "2603.00110"]
-    told = " ".join(why(row, after.header, scored=after.rows.num_rows))
-    assert "Your ratings moved that by +" in told and "which you rated" in told
+    reasons = " ".join(why(row, after.header, scored=after.rows.num_rows))
+    assert "Your ratings moved that by +" in reasons and "which you rated" in reasons
     assert set(row["learned_near"]) <= {f"2603.{100 + at:05d}" for at in range(10)}
     changes = changes_between(
         before.rows, after.rows, headers=(before.header, after.header), removed={}, removed_before={}
@@ -105,7 +105,7 @@ def test_ratings_hardly_lower_a_liked_paper_of_the_profile(day: Day) -> None:
     liked = paper(300, "Notes of a walk: frogs and toads, pond")
     record = {"interests": {"papers": [{"title": liked.title, "abstract": liked.abstract}]}}
     (day.settings.profiles_dir / "ann" / "profile.json").write_text(json.dumps(record), encoding="utf-8")
-    said(day, frogs="no", stones="worth")
+    rate_frogs_and_stones(day, frogs="no", stones="worth")
     learn(day)
     stored, embedder = (
         stored_model(day.warehouse, "ann"),
@@ -125,7 +125,7 @@ def test_ratings_hardly_lower_a_liked_paper_of_the_profile(day: Day) -> None:
 
 
 def test_a_few_ratings_of_one_kind_already_move_papers_like_them(day: Day) -> None:
-    said(day, count=4, frogs="no", stones="later")
+    rate_frogs_and_stones(day, count=4, frogs="no", stones="later")
     learn(day)
     after = day.ranked()
     assert "0 papers rated worth reading, 4 not for you" in after.header["learning"]
@@ -152,7 +152,7 @@ def test_papers_that_were_only_opened_teach_a_little_from_the_next_day_on(day: D
 
 def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     folder = day.settings.profiles_dir
-    said(day)
+    rate_frogs_and_stones(day)
     learn(day)
     before = stored_model(day.warehouse, "ann")
     assert before and "frog" in before.words and "2603.00100" in before.rated
@@ -178,7 +178,7 @@ def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, 
     for number in (100, 101):  # a word that only one paper contains is not learned either
         plain = paper(number, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
         day.add(replace(plain, version=2))
-    said(day)
+    rate_frogs_and_stones(day)
     learn(day)
     model = stored_model(day.warehouse, "ann")
     assert model and word not in model.words
@@ -188,13 +188,13 @@ def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, 
 def test_a_name_that_one_rated_paper_alone_holds_is_not_learned_and_is_from_the_second_paper_on(day: Day) -> None:
     for number, title in ((100, "Frogdb: frogs in a pond"), (110, "Frogdb again: frogs in spring")):
         day.add(replace(paper(number, title), version=2))
-    said(day)
+    rate_frogs_and_stones(day)
     learn(day)
     model = stored_model(day.warehouse, "ann")
     assert model and "frogdb" not in model.words and model.words["frog"] > 0
     [row] = [row for row in day.ranked().rows.to_pylist() if row["paper_id"] == "2603.00110"]
     assert "+frogdb" not in row["learned_words"] and "+frog" in row["learned_words"]
-    said(day, count=11)
+    rate_frogs_and_stones(day, count=11)
     learn(day)
     model = stored_model(day.warehouse, "ann")
     assert model and model.words["frogdb"] > 0
@@ -217,7 +217,7 @@ def test_a_title_with_an_escaped_dollar_is_listed_as_a_reader_expects_it(
 
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:
     before = day.ranked()
-    said(day)
+    rate_frogs_and_stones(day)
     learn(day)
     assert day.ranked().rows != before.rows
     erase_ratings(day.warehouse, "ann", profiles_dir=day.settings.profiles_dir)
@@ -231,15 +231,15 @@ def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_
 
 def test_what_is_erased_is_in_no_file_any_more(day: Day, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, home = day.settings.profiles_dir, day.settings.warehouse_path.parent
-    said(day)
+    rate_frogs_and_stones(day)
     unknown = NewRating(paper_id="2601.00001", rating="worth", title="Quokkas of the north", abstract="A wombat too.")
     append_ratings(day.warehouse, "ann", [unknown], given_in="page", now=NOW)
     note_signal(day.warehouse, "ann", "2603.00110", "full text", now=NOW, profiles_dir=folder)
     change_forgotten(day.warehouse, "ann", "word", "zebrafinch", now=NOW, profiles_dir=folder)
     learn(day)
-    told = {word for row in day.ranked().rows.to_pylist() for word in row["learned_words"]}
+    learned_words = {word for row in day.ranked().rows.to_pylist() for word in row["learned_words"]}
     write_digest(day.warehouse, "ann", AS_OF, settings=day.settings)
-    traces = {*told, "Quokkas of the north", "zebrafinch", "Your ratings count", "which you rated"}
+    traces = {*learned_words, "Quokkas of the north", "zebrafinch", "Your ratings count", "which you rated"}
 
     def left() -> set[str]:
         content = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
@@ -255,11 +255,11 @@ def test_what_is_erased_is_in_no_file_any_more(day: Day, monkeypatch: pytest.Mon
     assert day.ranked().rows.num_rows and not day.warehouse.path.with_name(".warehouse.duckdb.rewritten").exists()
 
 
-def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day: Day) -> None:
-    said(day)
+def test_a_model_is_trained_again_for_another_last_rating_and_not_for_the_same(day: Day) -> None:
+    rate_frogs_and_stones(day)
     learn(day)
     first = stored_model(day.warehouse, "ann")
-    said(day)
+    rate_frogs_and_stones(day)
     assert learn(day) == []
     withdraw_rating(
         day.warehouse, "ann", "2603.00100", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir
@@ -270,7 +270,7 @@ def test_a_model_is_trained_again_for_another_last_word_and_not_for_the_same(day
 
 
 def test_papers_of_a_rated_day_change_the_model_and_those_of_a_new_day_do_not(day: Day) -> None:
-    said(day)
+    rate_frogs_and_stones(day)
     learn(day)
     first = stored_model(day.warehouse, "ann")
     day.add(replace(paper(300, "A new day's walk in nature"), published=NOW))
@@ -284,7 +284,7 @@ def test_papers_of_a_rated_day_change_the_model_and_those_of_a_new_day_do_not(da
 
 def test_a_rated_paper_teaches_as_soon_as_it_has_a_vector(day: Day) -> None:
     merge_papers(day.warehouse, [paper(300, "A walk without a vector")])
-    said(day)
+    rate_frogs_and_stones(day)
     folder = day.settings.profiles_dir
     rate(day.warehouse, "ann", "2603.00300", "worth", given_in="page", now=NOW, profiles_dir=folder)
     learn(day)
@@ -297,7 +297,7 @@ def test_a_rated_paper_teaches_as_soon_as_it_has_a_vector(day: Day) -> None:
 
 
 def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: Day) -> None:
-    said(day)
+    rate_frogs_and_stones(day)
     given: list[list[str]] = []
 
     def interrupted(texts: list[str]) -> NDArray[np.float32]:

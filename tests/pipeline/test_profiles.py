@@ -94,10 +94,10 @@ def test_a_folder_name_that_would_break_a_partition_key_is_a_named_fault(tmp_pat
 def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path: Path) -> None:
     folder = write(tmp_path, "lab").parent
     (folder / "questions.json").write_text('[{"rewritten_question": "q", "k": 1}]', encoding="utf-8")
-    told = "lab/questions.json: entry 1: k: unknown key"
-    with pytest.raises(InvalidProfile, match=told):
+    message = "lab/questions.json: entry 1: k: unknown key"
+    with pytest.raises(InvalidProfile, match=message):
         load_valid_profile(folder)
-    assert told in find_profiles(tmp_path).faults["lab"]
+    assert message in find_profiles(tmp_path).faults["lab"]
     settings = load_settings({}, tmp_path)
     result = ranked_now(
         [{"paper_id": "2601.00001", "title": "On graphs", "abstract": "Graphs.", "authors": ["Ada Moreau"]}],
@@ -111,7 +111,7 @@ def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path
         save=False,
     )
     assert not result["success"]
-    assert told in result["error"]
+    assert message in result["error"]
 
 
 def test_telling_the_state_of_the_profiles_loads_no_dagster() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from paper_assets.errors import InvalidProfile, RateLimited
 from paper_assets.pipeline.staleness import PROFILE_DAYS
-from paper_assets.pipeline.step import Grid, Made, Partition, Step, failure_of, one_by_one, stale
+from paper_assets.pipeline.step import Grid, Made, Partition, Step, failure_of, make_each, stale
 from paper_assets.pipeline.steps import STEPS
 
 DAYS = [date(2026, 3, day) for day in (2, 3, 4)]
@@ -53,9 +53,9 @@ def test_a_partition_that_fails_stops_only_what_rests_on_it() -> None:
             raise InvalidProfile("ann/profile.json: broken")
         return True
 
-    new, failures = one_by_one([*BOB, *ANN], make)
+    new, failures = make_each([*BOB, *ANN], make)
     assert set(new) == {*ANN[1:], *BOB} and set(failures) == {ANN[0]}
-    new, failures = one_by_one([*BOB, *ANN], make, in_order=True)
+    new, failures = make_each([*BOB, *ANN], make, in_order=True)
     assert set(new) == {*BOB} and set(failures) == {ANN[0]}
 
 
@@ -66,7 +66,7 @@ def test_nothing_more_is_asked_of_a_source_that_asks_to_slow_down() -> None:
         asked.append(partition)
         raise RateLimited("wait")
 
-    one_by_one(ANN, make)
+    make_each(ANN, make)
     assert asked == ANN[:1]
 
 

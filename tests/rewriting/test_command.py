@@ -68,9 +68,9 @@ def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_continu
             "error: the rewrite of 2603.00001 for expert: attempt 1 was already sent back; nothing was changed\n"
         )
         out, err = command("2603.00001", "--level", "expert", "--accept", "2", "--json", server=server)
-        told = json.loads(out)
-        assert (told["outcome"], told["kept"], told["state"]["status"]) == ("accepted", 2, "PASS")
-        assert told["attempts"][0]["score"] == 88 and told["decisions"] == {"1": "retry", "2": "accept"}
+        record = json.loads(out)
+        assert (record["outcome"], record["kept"], record["state"]["status"]) == ("accepted", 2, "PASS")
+        assert record["attempts"][0]["score"] == 88 and record["decisions"] == {"1": "retry", "2": "accept"}
         assert len(server.requests) == 4
 
 
@@ -92,7 +92,7 @@ def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_
         assert "archived as " in out and "not checked: Zorvax" not in out and len(server.requests) == 2
 
 
-def test_a_word_on_what_was_never_begun_begins_nothing(command: Command, desk: Desk) -> None:
+def test_a_decision_on_a_rewrite_that_was_never_started_starts_nothing(command: Command, desk: Desk) -> None:
     for word in (("--accept", "1"), ("--retry", "1"), ("--cancel",), ("--reopen",)):
         assert "there is no rewrite" in command("2603.00001", "--level", "public", *word, fails=True)[1]
     assert unfinished_items(desk.warehouse) == []
@@ -119,7 +119,7 @@ def test_an_accepted_rewrite_is_embedded_at_once(command: Command, desk: Desk) -
 
 
 def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
-    for arguments, told in (
+    for arguments, reason in (
         (("2603.00001", "--level", "child"), "--level must be one of public, student, expert, got 'child'"),
         (("2603.99999", "--level", "public"), "2603.99999 is not stored"),
         (("hello", "--level", "public"), "not an arXiv id"),
@@ -130,7 +130,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
         (("2603.00001", "--level", "public"), "set OPENAI_API_KEY"),
     ):
         out, err = command(*arguments, fails=True)
-        assert told in err and err.startswith("error: ") and err.count("\n") == 1, err
+        assert reason in err and err.startswith("error: ") and err.count("\n") == 1, err
     with loopback_llm(Play(60, 92, steps={3: fault(400, "odd")})) as server:
         assert "odd" in command("2603.00001", "--level", "public", server=server, fails=True)[1]
         out, _ = command("2603.00001", "--level", "public", server=server)

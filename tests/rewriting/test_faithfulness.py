@@ -103,7 +103,7 @@ def test_rounder_numbers_other_units_and_counts_of_a_list_are_supported(text: st
         ("A quarter of the corpus is English.", ()),
     ],
 )
-def test_a_share_is_of_what_the_original_says_it_of(text: str, invented: tuple[str, ...]) -> None:
+def test_a_share_must_be_of_the_same_thing_as_in_the_original(text: str, invented: tuple[str, ...]) -> None:
     original = "It needs half of the memory of a model twice its size. 25% of its corpus is English, and 50% is code."
     assert numbers(text, original) == invented
 
@@ -345,7 +345,7 @@ def test_a_decimal_comma_and_grouping_points_are_read_in_languages_that_have_the
 
 
 @pytest.mark.parametrize(
-    ("said", "certain"),
+    ("claim", "certain"),
     [
         ("22.4 times as many were wrong.", True),  # 22.4 %
         ("Errors fall to 2.24%.", True),
@@ -365,10 +365,10 @@ def test_a_decimal_comma_and_grouping_points_are_read_in_languages_that_have_the
         ("The CI of GPT-5, Anna and MNIST is wide.", False),
     ],
 )
-def test_only_digits_of_the_original_in_another_scale_or_unit_are_certainly_wrong(said: str, certain: bool) -> None:
+def test_only_digits_of_the_original_in_another_scale_or_unit_are_certainly_wrong(claim: str, certain: bool) -> None:
     original = (
         "The model wins on three tasks. Errors fall from 33.6% to 22.4% in 95 s. It gains 0.35 macro-F1. Experts "
         "agreed in 71 of 90 cases from 2015 to 2024."
     )
-    found = unsupported(original, said)
+    found = unsupported(original, claim)
     assert bool(found.certain) == certain and found.all, found

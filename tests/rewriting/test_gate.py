@@ -8,15 +8,15 @@ import pytest
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, offer_again
 from paper_assets.rewriting.gate import (
+    answered_claims,
     compare_sentences,
     direction_note,
     held_back,
     length_in_words,
     open_questions,
-    settled,
-    stops,
+    stop_reasons,
 )
-from paper_assets.rewriting.loop import advance, decide, release, standing, state_of
+from paper_assets.rewriting.loop import advance, decide, release, state_of, status_in_words
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.prompts import SUBSCORES, Critique, JudgedSentence, personas
 from paper_assets.rewriting.writing import new_item
@@ -170,7 +170,7 @@ def test_the_best_attempt_that_passes_the_gate_is_preferred_to_one_held_back(arc
 def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for_the_paper(archive: Archive) -> None:
     text = SIX["misread figures"][0]
     item = rewritten(archive.warehouse, text, archive=archive)
-    assert standing(item, config=CONFIG) == "waiting for a decision"
+    assert status_in_words(item, config=CONFIG) == "waiting for a decision"
     done = decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     assert done.counted, done.note
     assert rewrite_item(archive.warehouse, item.item).accepted == {"9.75", "4.2"}
@@ -229,25 +229,25 @@ def test_what_is_held_back_may_be_sent_back_each_time_for_one_more_attempt(archi
     ],
 )
 def test_refusals_of_many_kinds_are_known(text: str) -> None:
-    assert any("a refusal" in reason for reason in stops(new_item(LONG, "public"), text))
+    assert any("a refusal" in reason for reason in stop_reasons(new_item(LONG, "public"), text))
 
 
 def test_a_paper_about_refusals_may_quote_them() -> None:
     about = replace(LONG, abstract=f"Models answer “I'm sorry, but I cannot help”. We count how often. {LONG.abstract}")
     text = f"Programs often say “I'm sorry, but I cannot help”. {GOOD}"
-    assert not any("refusal" in reason for reason in stops(new_item(about, "public"), text))
+    assert not any("refusal" in reason for reason in stop_reasons(new_item(about, "public"), text))
 
 
 def test_a_text_about_something_else_is_known_by_its_words_where_it_is_long_enough() -> None:
     other = replace(LONG, title="On kites", abstract=HARD)
-    assert any("about something else" in reason for reason in stops(new_item(other, "student"), GOOD))
-    assert not any("something else" in reason for reason in stops(new_item(LONG, "public"), GOOD))
+    assert any("about something else" in reason for reason in stop_reasons(new_item(other, "student"), GOOD))
+    assert not any("something else" in reason for reason in stop_reasons(new_item(LONG, "public"), GOOD))
 
 
 def test_a_text_may_be_hard_to_read_for_an_expert_only() -> None:
-    assert any("hard to read: LIX" in reason for reason in stops(new_item(LONG, "public"), HARD))
-    assert any("hard to read: LIX" in reason for reason in stops(new_item(LONG, "student"), HARD))
-    assert not any("hard to read" in reason for reason in stops(new_item(LONG, "expert"), HARD))
+    assert any("hard to read: LIX" in reason for reason in stop_reasons(new_item(LONG, "public"), HARD))
+    assert any("hard to read: LIX" in reason for reason in stop_reasons(new_item(LONG, "student"), HARD))
+    assert not any("hard to read" in reason for reason in stop_reasons(new_item(LONG, "expert"), HARD))
     easy, hard = lix(GOOD, language="en"), lix(HARD, language="en")
     assert easy is not None and hard is not None and easy < 35 < 100 < hard
     assert lix(KOREAN, language="ko") is None and lix("", language="en") is None
@@ -255,23 +255,23 @@ def test_a_text_may_be_hard_to_read_for_an_expert_only() -> None:
 
 def test_half_of_a_text_in_another_language_is_another_language() -> None:
     mixed = f"{GOOD}\n\n{KOREAN}"
-    assert any("not in English throughout" in reason for reason in stops(new_item(LONG, "public"), mixed))
+    assert any("not in English throughout" in reason for reason in stop_reasons(new_item(LONG, "public"), mixed))
     assert language_of(GOOD) == "en" and language_of(KOREAN) == "ko" and language_of("42") is None
     assert is_in_language("Ja.", "en"), "too short to decide"
 
 
 def test_a_rewrite_of_a_short_abstract_may_be_short_and_none_may_be_endless() -> None:
     short = new_item(PAPER, "public")
-    assert stops(short, f"A small memory is enough to count sheep, {draft(1)}.") == ()
-    assert any("words, where" in reason for reason in stops(short, " ".join([GOOD] * 4)))
+    assert stop_reasons(short, f"A small memory is enough to count sheep, {draft(1)}.") == ()
+    assert any("words, where" in reason for reason in stop_reasons(short, " ".join([GOOD] * 4)))
     assert length_in_words("深層学習で文書を検索する手法") in range(6, 11)
 
 
 def test_no_persona_asks_for_what_the_original_does_not_say() -> None:
     for level, persona in personas().items():
-        told = " ".join((persona.role, persona.tone, persona.vocabulary, persona.structure)).lower()
+        description = " ".join((persona.role, persona.tone, persona.vocabulary, persona.structure)).lower()
         for asks in ("unsaid", "remains open", "comparison", "to know before", "why a step", "background"):
-            assert asks not in told, level
+            assert asks not in description, level
 
 
 # What only the critic can know
@@ -327,7 +327,7 @@ def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_sec
     with loopback_llm(answer) as server:
         waits = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
         assert len(server.requests) == 2
-    assert standing(waits, config=CONFIG) == "waiting for a decision"
+    assert status_in_words(waits, config=CONFIG) == "waiting for a decision"
     assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("9.75",), 0)
 
 
@@ -340,7 +340,7 @@ def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_wr
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answer) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert done.kept is None and standing(done, config=CONFIG) == "waiting for a decision"
+    assert done.kept is None and status_in_words(done, config=CONFIG) == "waiting for a decision"
     assert {attempt.score for attempt in done.attempts} == {50}
 
 
@@ -349,9 +349,12 @@ def asked(*claims: tuple[str, str, str], sentences: tuple[tuple[str, str], ...] 
     return Critique.model_validate(
         {
             "sentences": [
-                {"number": at, "verdict": said, "original": words} for at, (said, words) in enumerate(sentences, 1)
+                {"number": at, "verdict": found_verdict, "original": words}
+                for at, (found_verdict, words) in enumerate(sentences, 1)
             ],
-            "claims": [{"claim": claim, "verdict": said, "original": words} for claim, said, words in claims],
+            "claims": [
+                {"claim": claim, "verdict": found_verdict, "original": words} for claim, found_verdict, words in claims
+            ],
             **dict.fromkeys(SUBSCORES, 19),
         }
     )
@@ -360,7 +363,7 @@ def asked(*claims: tuple[str, str, str], sentences: tuple[tuple[str, str], ...] 
 def test_a_number_or_name_that_the_critic_finds_in_the_original_no_longer_holds_the_text_back() -> None:
     item, text = new_item(LONG, "public"), "FlockNet needs 1/2 of it. SMS helps. So does Bayes."
     critique = asked(("1/2", "supported", FROM), ("SMS", "explains", ""), ("bayes", "invented", ""))
-    found = settled(item, text, critique, ("1/2", "SMS", "Bayes"))
+    found = answered_claims(item, text, critique, ("1/2", "SMS", "Bayes"))
     assert list(found) == ["1/2", "SMS"] and FROM in found["1/2"]
 
 
@@ -374,7 +377,7 @@ def test_the_critics_answer_about_a_claim_needs_words_of_the_original_and_must_n
         asked(("1/2", "supported", FROM), sentences=(("changed", FROM),)),
         asked(),
     ):
-        assert settled(item, text, critique, ("1/2",)) == {}
+        assert answered_claims(item, text, critique, ("1/2",)) == {}
 
 
 def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(archive: Archive) -> None:
@@ -388,7 +391,7 @@ def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(ar
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answer) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert standing(done, config=CONFIG) == "passed"
+    assert status_in_words(done, config=CONFIG) == "passed"
     assert done.attempts[0].unsupported == () and "“GPUs” explains" in done.attempts[0].critique
     assert [each.text for each in best_practices(archive.warehouse, archive.collection)] == [text]
 
@@ -408,7 +411,7 @@ def test_a_name_without_an_answer_costs_no_attempt_and_is_archived_when_a_person
     with loopback_llm(answering_claims(WITH_NAME)) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
         assert len(server.requests) == 2
-    assert (standing(done, config=CONFIG), kept(archive)) == ("passed", [])
+    assert (status_in_words(done, config=CONFIG), kept(archive)) == ("passed", [])
     assert open_questions(done, done.attempts[0]) == ("Acme",)
     assert done.note == "not archived: not found in the original, not checked: Acme"
     assert offer_again(archive) == 0, "the question is open"
@@ -423,5 +426,7 @@ def test_a_name_that_the_critic_finds_invented_holds_the_text_back(archive: Arch
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answering_claims(WITH_NAME, {"claim": "Acme", "verdict": "invented"})) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert done.attempts[0].unsupported == ("Acme",) and standing(done, config=CONFIG) == "waiting for a decision"
+    assert (
+        done.attempts[0].unsupported == ("Acme",) and status_in_words(done, config=CONFIG) == "waiting for a decision"
+    )
     assert open_questions(done, done.attempts[0]) == ()

@@ -18,8 +18,8 @@ from paper_assets.rewriting.loop import (
     rehearse,
     rewriting,
     run_to_end,
-    standing,
     state_of,
+    status_in_words,
     undo_cancellation,
 )
 from paper_assets.rewriting.policy import Decision, Done, Wait
@@ -74,7 +74,7 @@ def test_a_waiting_item_makes_no_call_until_a_person_decides(warehouse: Warehous
         writer = writer_of(server)
         assert advance(warehouse, writer, item.item).outcome is None
         waiting = advance(warehouse, writer, item.item)
-        assert (len(server.requests), standing(waiting, config=NUMBERS)) == (2, "waiting for a decision")
+        assert (len(server.requests), status_in_words(waiting, config=NUMBERS)) == (2, "waiting for a decision")
         assert say(warehouse, item.item, 1, "retry").counted
         done = advance(warehouse, writer, item.item)
     assert (done.outcome, done.kept, len(done.attempts)) == ("passed", 3, 3)
@@ -165,8 +165,8 @@ def test_only_a_waiting_attempt_can_be_decided_on(warehouse: Warehouse) -> None:
     assert "does not wait" in say(warehouse, item.item, 1, "accept").note
     with loopback_llm(Play(92)) as server:
         advance(warehouse, writer_of(server), item.item)
-    told = say(warehouse, item.item, 1, "retry")
-    assert not told.counted and "passed and does not wait for a decision" in told.note
+    answer = say(warehouse, item.item, 1, "retry")
+    assert not answer.counted and "passed and does not wait for a decision" in answer.note
     with pytest.raises(NotComputed, match="no rewrite 'x'"):
         say(warehouse, "x", 1, "accept")
     with pytest.raises(InvalidInput, match="'maybe' is unknown"):
@@ -240,7 +240,7 @@ def test_a_waiting_generator_sees_a_decision_of_another_process(warehouse: Wareh
         assert next(resumed).status == "PASS"
 
 
-def test_a_word_on_an_attempt_that_does_not_wait_is_refused(warehouse: Warehouse) -> None:
+def test_a_decision_on_an_attempt_that_does_not_wait_is_refused(warehouse: Warehouse) -> None:
     [item] = opened(warehouse)
     with loopback_llm(Play(60, 92)) as server:
         writer = writer_of(server)
@@ -287,10 +287,12 @@ def test_a_finished_item_yields_its_kept_text_once(warehouse: Warehouse) -> None
 def test_a_dead_model_leaves_everything_resumable_and_is_asked_only_twice(warehouse: Warehouse) -> None:
     items = opened(warehouse, *numbered(3))
     with loopback_llm(lambda request: fault(503, "gone", retry_after="9999")) as server:
-        told = advance_all(warehouse, writer_of(server), [item.item for item in items])
+        result = advance_all(warehouse, writer_of(server), [item.item for item in items])
         assert len(server.requests) == 2
-    assert told.unfinished == tuple(item.item for item in items)
-    assert told.warning is not None and told.warning.startswith("3 rewrites wait for the language model: ollama (127")
+    assert result.unfinished == tuple(item.item for item in items)
+    assert result.warning is not None and result.warning.startswith(
+        "3 rewrites wait for the language model: ollama (127"
+    )
     with loopback_llm(Play(95)) as server:
         assert advance_all(warehouse, writer_of(server), [item.item for item in items]).warning is None
 
@@ -303,17 +305,17 @@ def test_without_a_model_what_needs_none_is_closed_all_the_same(warehouse: Wareh
             warehouse, waiting, 1, "accept", now=NOW
         )  # by a process that was killed before it closed the item
         unset = {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": ""}
-        told = advance_all(warehouse, writer_of(server, environ=unset), [fresh, waiting])
-    assert told.unfinished == (fresh,)
-    assert told.warning is not None and "set OPENAI_API_KEY" in told.warning
+        result = advance_all(warehouse, writer_of(server, environ=unset), [fresh, waiting])
+    assert result.unfinished == (fresh,)
+    assert result.warning is not None and "set OPENAI_API_KEY" in result.warning
     assert rewrite_item(warehouse, waiting).outcome == "accepted"
 
 
 def test_one_failure_does_not_stop_the_others(warehouse: Warehouse) -> None:
     items = [item.item for item in opened(warehouse, *numbered(3))]
     with loopback_llm(Play(95, steps={1: fault(400, "odd")})) as server:
-        told = advance_all(warehouse, writer_of(server), items)
-    assert told.unfinished == (items[0],)
+        result = advance_all(warehouse, writer_of(server), items)
+    assert result.unfinished == (items[0],)
     assert [rewrite_item(warehouse, item).outcome for item in items] == [None, "passed", "passed"]
 
 
@@ -321,8 +323,8 @@ def test_items_that_the_server_refuses_do_not_keep_the_others_from_being_asked(w
     *items, later = [item.item for item in opened(warehouse, *numbered(6))]
     refused, busy = fault(400, "against the policy"), fault(503, "busy", retry_after="9999")
     with loopback_llm(Play(95, steps={1: refused, 2: refused, 3: refused})) as server:
-        told = advance_all(warehouse, writer_of(server), items)
-    assert told.unfinished == tuple(items[:3])
+        result = advance_all(warehouse, writer_of(server), items)
+    assert result.unfinished == tuple(items[:3])
     assert [rewrite_item(warehouse, item).outcome for item in items] == [None, None, None, "passed", "passed"]
     with loopback_llm(Play(95, steps={1: busy, 2: refused, 3: busy})) as server:
         writer = writer_of(server)
@@ -365,10 +367,10 @@ def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
     [item] = opened(warehouse)
     for number, score, shown in ((1, 80, ("x", "y")), (2, 99, ("y", "z"))):
         assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown))
-    told: list[str] = []
+    examples: list[str] = []
 
     def kept(archive: object, item: object, attempt: object, *, shown: list[str], **rest: object) -> Archived:
-        told.extend(shown)
+        examples.extend(shown)
         return Archived(id="1", refused=None)
 
     monkeypatch.setattr(best_practices, "best_practice", lambda warehouse, collection, example: example)
@@ -376,7 +378,7 @@ def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
     archive = Archive(warehouse=warehouse, index=None, embedder=None, collection="c")  # type: ignore[arg-type]
     with loopback_llm() as server:
         assert advance(warehouse, writer_of(server, archive=archive), item.item).note == "archived as 1"
-    assert told == ["x", "y", "z"]
+    assert examples == ["x", "y", "z"]
 
 
 # What retrieval finds

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.models.embedder import load_embedder
-from paper_assets.rewriting.gate import stops
+from paper_assets.rewriting.gate import stop_reasons
 from paper_assets.rewriting.loop import advance
 from paper_assets.rewriting.measures import LEAST_FIT, TopicFit, shared_words, topic_fit
 from paper_assets.rewriting.writing import new_item
@@ -31,21 +31,21 @@ def fits(text: str, **others: str) -> TopicFit:
 
 
 def test_a_rewrite_fits_its_original_and_a_text_about_something_else_does_not() -> None:
-    assert stops(ITEM, GOOD, fit=fits(GOOD)) == ()
+    assert stop_reasons(ITEM, GOOD, fit=fits(GOOD)) == ()
     assert fits(KITES).own < LEAST_FIT["public"] < fits(GOOD).own
-    assert any("about something else" in reason for reason in stops(ITEM, KITES, fit=fits(KITES)))
+    assert any("about something else" in reason for reason in stop_reasons(ITEM, KITES, fit=fits(KITES)))
 
 
 def test_a_rewrite_of_a_paper_that_was_shown_as_an_example_is_reported_with_that_papers_id() -> None:
     assert fits(KITES, kites=KITES).others["kites"] == pytest.approx(3.0)
-    [reason] = stops(ITEM, GOOD, fit=TopicFit(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
+    [reason] = stop_reasons(ITEM, GOOD, fit=TopicFit(own=0.9, others={"2603.00012": 1.1, "2603.00013": 1.4}))
     assert "more like the original of 2603.00013 (1.40) than like its own (0.90)" in reason
-    assert stops(ITEM, GOOD, fit=fits(GOOD, kites=KITES)) == ()
+    assert stop_reasons(ITEM, GOOD, fit=fits(GOOD, kites=KITES)) == ()
 
 
 @pytest.mark.parametrize(("own", "other"), [(0.9, 0.94), (3.0, 0.0), (0.7, 0.7)])
 def test_a_text_that_fits_its_own_original_about_as_well_as_any_is_let_be(own: float, other: float) -> None:
-    assert stops(ITEM, GOOD, fit=TopicFit(own=own, others={"x": other})) == ()
+    assert stop_reasons(ITEM, GOOD, fit=TopicFit(own=own, others={"x": other})) == ()
 
 
 def test_meaning_is_not_compared_by_a_model_without_measured_floors() -> None:

@@ -32,7 +32,7 @@ def old(tmp_path: Path) -> Path:
     client = chromadb.PersistentClient(folder)
     rows = client.create_collection(V1)
     good = [practice(number) for number in range(7)]
-    told: list[dict[str, Any]] = [
+    metadatas: list[dict[str, Any]] = [
         {
             "original_text": each.original_text if at else "Call 010-1234-5678 about paper 0.",
             "score": each.score,
@@ -48,7 +48,7 @@ def old(tmp_path: Path) -> Path:
         ids=[*(each.id for each in good), "bad0", "bad1", "bad2", "bad3"],
         documents=[*(each.text for each in good), *["text"] * 4],
         embeddings=[[1.0, 0.0, 0.0]] * 11,
-        metadatas=[*told, *({**told[1], **fault} for fault in faulty)],
+        metadatas=[*metadatas, *({**metadatas[1], **fault} for fault in faulty)],
     )
     client.close()
     return folder

@@ -60,10 +60,10 @@ def test_the_auc_of_a_scripted_critic_is_the_expected_one_and_its_cost_is_estima
     lines = out.splitlines()
     assert lines[0].startswith("critic: ") and f"{len(given) + 1} questions, about" in lines[0], lines[0]
     assert lines[1] == "1 good rewrites, of which the gate holds back 0 and has questions about 0"
-    told = next(line for line in lines if line.startswith("all")).split()
+    columns = next(line for line in lines if line.startswith("all")).split()
     expected = auc([80], given)
     assert 0.3 < expected < 0.9, "a critic of middling quality"
-    assert float(told[4]) == pytest.approx(expected, abs=0.0006)
+    assert float(columns[4]) == pytest.approx(expected, abs=0.0006)
 
 
 def test_no_more_texts_are_shown_to_the_critic_than_allowed(bench: Bench) -> None:
@@ -86,7 +86,7 @@ def test_a_critic_that_fails_is_asked_no_more_and_the_gate_is_measured_all_the_s
     assert "critic: asked no more" in out and "a refusal" in out
 
 
-def test_without_a_model_it_is_said_that_the_critic_is_not_measured(bench: Bench) -> None:
+def test_without_a_model_the_report_names_the_critic_as_not_measured(bench: Bench) -> None:
     _, out = bench("--each", "1")
     assert out.startswith("critic: not measured, no model configured\n")
     held = [line for line in out.splitlines() if line.startswith(("a refusal", "nothing visible", "swapped name"))]

@@ -162,10 +162,10 @@ def test_a_phone_number_is_masked_at_any_position(phone: str) -> None:
         assert mask_pii(sentence.format(phone)) == sentence.format("***")
 
 
-@pytest.mark.parametrize("said", ONLY_WITH_A_WORD)
-def test_an_ambiguous_number_is_a_phone_number_after_a_word_such_as_phone(said: str) -> None:
-    word, _, number = said.rpartition(" ")
-    assert mask_pii(said) == f"{word} ***"
+@pytest.mark.parametrize("text", ONLY_WITH_A_WORD)
+def test_an_ambiguous_number_is_a_phone_number_after_a_word_such_as_phone(text: str) -> None:
+    word, _, number = text.rpartition(" ")
+    assert mask_pii(text) == f"{word} ***"
     if not number.startswith("02"):
         assert mask_pii(f"In total {number} of them.") == f"In total {number} of them."
 
@@ -179,11 +179,11 @@ def test_a_mail_address_is_masked_and_what_follows_it_stays(mail: str) -> None:
 
 
 def test_digits_that_could_be_widths_are_a_phone_number_after_a_word_or_by_their_form() -> None:
-    for said in ("Call 256-512-1024.", "Call +1 256-512-1024.", "Call (256) 512-1024.", "Call 1-256-512-1024."):
-        assert mask_pii(said) == "Call ***."
-    for said in ("{}, Seoul", "Write to {}"):
+    for text in ("Call 256-512-1024.", "Call +1 256-512-1024.", "Call (256) 512-1024.", "Call 1-256-512-1024."):
+        assert mask_pii(text) == "Call ***."
+    for text in ("{}, Seoul", "Write to {}"):
         for phone in ("+1 256-512-1024", "(256) 512-1024", "1-256-512-1024"):
-            assert mask_pii(said.format(phone)) == said.format("***")
+            assert mask_pii(text.format(phone)) == text.format("***")
 
 
 @pytest.mark.parametrize("text", NO_PII)

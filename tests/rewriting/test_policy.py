@@ -116,7 +116,7 @@ def test_thresholds_are_configuration() -> None:
     assert config == RewritingConfig(passes=92, asks=80, duplicate_similarity=0.9, mask_pii=False)
     assert step(91, config=config) == Wait(attempt=1)
     assert load_settings({}, Path("/nowhere")).rewriting == NUMBERS
-    for text, told in [
+    for text, reason in [
         ("passs=3", "'passs' is unknown"),
         ("passes=high", "passes must be a whole number"),
         ("asks=95", "asks=95, passes=90"),
@@ -132,7 +132,7 @@ def test_thresholds_are_configuration() -> None:
         ("recall_depth=0", "recall_depth must be at least 1"),
         ("mask_pii=maybe", "true or false"),
     ]:
-        with pytest.raises(InvalidInput, match=f"^PAPER_ASSETS_REWRITING: .*{told}"):
+        with pytest.raises(InvalidInput, match=f"^PAPER_ASSETS_REWRITING: .*{reason}"):
             load_settings({"PAPER_ASSETS_REWRITING": text}, Path("/nowhere"))
 
 
@@ -196,8 +196,8 @@ def test_replaying_the_history_gives_the_same_steps(
 ) -> None:
     written, decisions, _ = play(scores, words, config)
     for length in range(len(written)):
-        told = {attempt: word for attempt, word in decisions.items() if attempt <= length}
-        assert next_step(written[:length], told, config=config) == Write(attempt=length + 1)
+        made = {attempt: word for attempt, word in decisions.items() if attempt <= length}
+        assert next_step(written[:length], made, config=config) == Write(attempt=length + 1)
 
 
 def test_a_held_attempt_that_another_would_not_change_waits_at_once_unless_a_good_one_is_free() -> None:

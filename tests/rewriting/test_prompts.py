@@ -35,7 +35,7 @@ def test_the_total_is_the_sum_of_the_subscores_under_the_cap_of_the_worst_fault(
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     [
         ("Hallucination", "invented"),
         ("number changed", "wrong_number"),
@@ -43,8 +43,8 @@ def test_the_total_is_the_sum_of_the_subscores_under_the_cap_of_the_worst_fault(
         ("?", "wording"),
     ],
 )
-def test_a_kind_in_other_words_is_understood(said: str, meant: str) -> None:
-    assert critique(90, (said, "x")).faults[0].kind == meant
+def test_a_kind_in_other_words_is_understood(written: str, meant: str) -> None:
+    assert critique(90, (written, "x")).faults[0].kind == meant
 
 
 def test_the_critic_thinks_before_it_scores() -> None:
@@ -60,16 +60,16 @@ def test_the_critic_sees_neither_thresholds_nor_caps() -> None:
         with loopback_llm(Play(80)) as server:
             write_attempt(writer_of(server), new_item(PAPER, level), [])
             critic = server.requests[1]
-        said = critic.system.partition("JSON Schema")[0].replace(persona(level).length, "")
+        instructions = critic.system.partition("JSON Schema")[0].replace(persona(level).length, "")
         config = RewritingConfig()
         for number in (config.passes, config.asks, config.archived, config.recalled, config.enough, 70, 50):
-            assert f" {number} " not in f" {said} ".replace(",", " ").replace(".", " "), (level, number)
+            assert f" {number} " not in f" {instructions} ".replace(",", " ").replace(".", " "), (level, number)
 
 
 def test_faults_and_subscores_are_kept_with_the_attempt_and_shown_to_the_next_author() -> None:
     fault = [{"kind": "invented", "words": "Finland", "why": "no place is named"}]
-    told = says(verdict(93, f"critique of {draft(1)}", fault))
-    with loopback_llm(Play(93, 80, steps={2: told})) as server:
+    answer = says(verdict(93, f"critique of {draft(1)}", fault))
+    with loopback_llm(Play(93, 80, steps={2: answer})) as server:
         writer = writer_of(server)
         first = write_attempt(writer, new_item(PAPER, "public"), [])
         write_attempt(writer, new_item(PAPER, "public"), [first])
@@ -95,7 +95,7 @@ def test_the_critic_may_be_another_model_than_the_actor() -> None:
     assert (kept.model, kept.critic) == ("llama3.2", "judge-1")
 
 
-def test_a_critic_is_the_actor_unless_something_else_is_said_and_faults_of_its_set_up_name_it() -> None:
+def test_the_critic_is_the_actor_unless_configured_and_faults_of_its_setup_name_it() -> None:
     environ = {"LLM_PROVIDER": "ollama"}
     actor = llm_config(environ)
     assert critic_config(environ, actor=actor) is actor

@@ -31,19 +31,19 @@ def archive(tmp_path: Path, embedder: Embedder) -> Archive:
     return Archive(warehouse, VectorIndex(tmp_path / "chroma", deadline=30), embedder)
 
 
-def play(archive: Archive, *scores: int, word: str | None = None) -> tuple[RewriteItem, list[OptimizerState]]:
-    """Rewrite the paper for the public with these scores; `word` is said whenever a decision is asked for."""
+def play(archive: Archive, *scores: int, decision: str | None = None) -> tuple[RewriteItem, list[OptimizerState]]:
+    """Rewrite the paper for the public with these scores, and give `decision` whenever one is required."""
     [item] = opened(archive.warehouse)
     states = []
     with loopback_llm(Play(*scores)) as server:
         steps = rewriting(archive.warehouse, writer_of(server, archive=archive), item.item)
-        said = None
+        answer = None
         while True:
             try:
-                states.append(steps.send(said))  # type: ignore[arg-type]
+                states.append(steps.send(answer))  # type: ignore[arg-type]
             except StopIteration:
                 return rewrite_item(archive.warehouse, item.item), states
-            said = word if states[-1].decision_required else None
+            answer = decision if states[-1].decision_required else None
 
 
 def kept(archive: Archive) -> list[int]:
@@ -62,7 +62,7 @@ def test_tc1_a_first_attempt_of_96_passes_and_is_archived(archive: Archive) -> N
 
 
 def test_tc2_a_first_attempt_of_88_that_is_accepted_is_kept_and_not_archived(archive: Archive) -> None:
-    item, states = play(archive, 88, word="accept")
+    item, states = play(archive, 88, decision="accept")
     assert [state.status for state in states] == ["WAIT_CONFIRM", "PASS"]
     assert (item.outcome, item.kept, kept(archive)) == ("accepted", 1, [])
 

@@ -53,7 +53,7 @@ def test_every_later_attempt_sees_the_one_before_its_score_and_its_critique() ->
 
 
 def test_each_level_has_its_own_reader_and_the_critic_asks_for_the_same_reader() -> None:
-    told = {}
+    prompts = {}
     for level in LEVELS:
         with loopback_llm(Play(80)) as server:
             write_attempt(writer_of(server), new_item(PAPER, level), [])
@@ -61,8 +61,8 @@ def test_each_level_has_its_own_reader_and_the_critic_asks_for_the_same_reader()
         guide = personas()[level]
         assert all(part in actor for part in (guide.role, guide.reader, guide.tone, guide.vocabulary, guide.structure))
         assert guide.reader in critic and all(point in critic for point in guide.critic)
-        told[level] = (actor, critic)
-    assert len(set(told.values())) == len(LEVELS) == len(personas())
+        prompts[level] = (actor, critic)
+    assert len(set(prompts.values())) == len(LEVELS) == len(personas())
 
 
 def test_the_critic_is_shown_what_code_did_not_find_in_the_original() -> None:

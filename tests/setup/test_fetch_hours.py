@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.settings import Settings, load_settings
-from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, keep_hours, last_due, local_zone, next_due
+from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, last_due, local_zone, next_due, save_fetch_hours
 from paper_assets.stores.kept_settings import kept_environment
 from tests.desk import Desk
 
@@ -50,10 +50,10 @@ def test_the_workflow_of_github_gets_the_hours_in_its_own_zone() -> None:
 
 
 def test_hours_are_kept_and_read_again_and_the_environment_goes_before_them(tmp_path: Path) -> None:
-    keep_hours(tmp_path, at="7:05", weekdays="mon,tue,wed", zone="Europe/Berlin", working_dir=tmp_path)
+    save_fetch_hours(tmp_path, at="7:05", weekdays="mon,tue,wed", zone="Europe/Berlin", working_dir=tmp_path)
     environ = kept_environment({}, tmp_path, lambda: moment("2026-11-25 12:00"))
     assert hours_in_words(load_settings(environ, tmp_path)) == "07:05 (Europe/Berlin) on Monday to Wednesday"
-    keep_hours(tmp_path, at="08:00", weekdays="sun,mon", zone="UTC", working_dir=tmp_path)
+    save_fetch_hours(tmp_path, at="08:00", weekdays="sun,mon", zone="UTC", working_dir=tmp_path)
     assert hours_in_words(load_settings(environ, tmp_path)) == "08:00 (UTC) on Monday and Sunday"
     own = kept_environment({"PAPER_ASSETS_FETCH_AT": "09:00"}, tmp_path, lambda: moment("2026-11-25 12:00"))
     assert load_settings(own, tmp_path).fetch_at.hour == 9
@@ -64,7 +64,7 @@ def test_hours_are_kept_and_read_again_and_the_environment_goes_before_them(tmp_
 )
 def test_wrong_hours_are_refused_and_not_kept(tmp_path: Path, at: str, weekdays: str, zone: str) -> None:
     with pytest.raises(InvalidInput):
-        keep_hours(tmp_path, at=at, weekdays=weekdays, zone=zone, working_dir=tmp_path)
+        save_fetch_hours(tmp_path, at=at, weekdays=weekdays, zone=zone, working_dir=tmp_path)
     assert not (tmp_path / "morning.env").exists()
 
 
@@ -79,8 +79,8 @@ def test_the_zone_of_the_machine_is_found_or_is_utc(tmp_path: Path) -> None:
 def test_the_command_shows_and_changes_the_hours_and_the_workflow_follows(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert "06:30 (UTC) every day" in desk.run("morning")
-    said = desk.run("morning", "--at", "07:15", "--weekdays", "mon-fri", "--zone", "Asia/Seoul")
-    assert "07:15 (Asia/Seoul) on Monday to Friday" in said
+    output = desk.run("morning", "--at", "07:15", "--weekdays", "mon-fri", "--zone", "Asia/Seoul")
+    assert "07:15 (Asia/Seoul) on Monday to Friday" in output
     desk.run("github-actions")
     workflow = (tmp_path / ".github" / "workflows" / "paper-assets.yml").read_text("utf-8")
     assert 'cron: "15 22 * * 0,1,2,3,4"' in workflow

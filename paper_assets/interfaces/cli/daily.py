@@ -16,7 +16,7 @@ from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces import supervisor
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings, say, warn
 from paper_assets.settings import Settings, load_settings
-from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, keep_hours, next_due, replaced_hours
+from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, next_due, replaced_hours, save_fetch_hours
 from paper_assets.setup.service_files import (
     LABEL,
     NAME,
@@ -147,7 +147,7 @@ def morning(
         if replaced := replaced_hours(os.environ):
             raise InvalidInput(f"{', '.join(replaced)} in the environment sets the hours; remove it first")
         wanted = _hours(at, weekdays, zone)
-        settings = keep_hours(
+        settings = save_fetch_hours(
             environment().home,
             at=f"{wanted.fetch_at:%H:%M}",
             weekdays=",".join(wanted.fetch_weekdays),

@@ -35,7 +35,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
-from paper_assets.pipeline.papers import Harvest, least_requests
+from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as bring_in
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
 from paper_assets.pipeline.step import Made, Partition
@@ -199,7 +199,7 @@ def harvest(
         )
         if not wanted.sets:
             raise InvalidInput("no category to harvest; set PAPER_ASSETS_CATEGORIES, or give --set")
-        requests = least_requests(wanted, workspace.clock().date())
+        requests = minimum_requests(wanted, workspace.clock().date())
         minutes = requests * workspace.settings.request_interval / 60
         if minutes >= 1:
             warn(f"at least {requests} requests, one for each month and set: {minutes:.0f} minutes or more")

@@ -28,7 +28,7 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
 from paper_assets.rewriting.gate import direction_note, held_back, not_checked, open_questions, unaccepted
-from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, standing, state_of, step_of
+from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, state_of, status_in_words, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
@@ -93,13 +93,15 @@ def rewrite(
     if result is not None:
         say(result.note)
     if not cancel:
-        _go_on(settings, warehouse, item, ask=not as_json, released=release is not None)
+        _continue(settings, warehouse, item, ask=not as_json, released=release is not None)
     _show(warehouse, item, settings.rewriting, as_json=as_json)
 
 
 def rewrites_of_day(warehouse: Warehouse, profile: str, day: date, *, config: RewritingConfig) -> dict[str, int]:
     """Count the rewrites of the profile's day by state."""
-    return dict(Counter(standing(item, config=config) for item in rewrites_of(warehouse, profile=profile, day=day)))
+    return dict(
+        Counter(status_in_words(item, config=config) for item in rewrites_of(warehouse, profile=profile, day=day))
+    )
 
 
 def _decision(accept: int | None, retry: int | None) -> tuple[int, Decision] | None:
@@ -145,7 +147,7 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
     return new_item(paper, known, language=language)
 
 
-def _go_on(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
+def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
     """Write attempts until the item is done or waits for a decision; at a terminal, ask the user for it."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
@@ -208,11 +210,11 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     current = rewrite_item(warehouse, item)
     state = state_of(current, config=config)
     if as_json:
-        record = {"standing": standing(current, config=config), "state": asdict(state) if state else None}
+        record = {"standing": status_in_words(current, config=config), "state": asdict(state) if state else None}
         held = {attempt.attempt: held_back(current, attempt) for attempt in current.attempts}
         print_json({**record, "held_back": held, **asdict(current), "accepted": sorted(current.accepted)})
         return
-    say(f"{current.paper_id} for {current.target_level}: {standing(current, config=config)}")
+    say(f"{current.paper_id} for {current.target_level}: {status_in_words(current, config=config)}")
     if state is None:
         return
     say(f"\n{state.current_text}\n")

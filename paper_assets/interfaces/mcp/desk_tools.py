@@ -76,7 +76,7 @@ class DeskTools:
     calls: Calls
     settings: Settings
     environ: Mapping[str, str]
-    only: Set[str] | None = None  # as in `stored.py`
+    only: Set[str] | None = None  # the profiles that the person may use; None: all
 
     @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "line"))
     async def rank_and_filter_papers(

@@ -50,7 +50,7 @@ class EvidenceTools:
     calls: Calls
     settings: Settings
     environ: Mapping[str, str]  # configures the language model that judges stances, if any (I3)
-    only: Set[str] | None = None  # as in `stored.py`
+    only: Set[str] | None = None  # the profiles that the person may use; None: all
 
     async def retrieve_standard(
         self,

@@ -44,7 +44,7 @@ class ProductTools:
 
     calls: Calls
     settings: Settings
-    only: Set[str] | None = None  # as in `stored.py`
+    only: Set[str] | None = None  # the profiles that the person may use; None: all
 
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
         """List the research profiles: interests, newest ranking and digest, rewrites that wait."""
@@ -151,11 +151,11 @@ class ProductTools:
 
     def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
         from paper_assets.rewriting.gate import not_checked, open_questions
-        from paper_assets.rewriting.loop import standing, state_of
+        from paper_assets.rewriting.loop import state_of, status_in_words
 
         config = self.settings.rewriting
         try:
-            state, stands = state_of(item, config=config), standing(item, config=config)
+            state, stands = state_of(item, config=config), status_in_words(item, config=config)
             shown = state and item.attempts[state.attempt - 1]
             unchecked = not_checked(open_questions(item, shown)) if shown else None
         except Exception as error:  # of one rewrite; the others are listed

@@ -20,7 +20,7 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.preferences import evidence_of
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.profile import Interests
-from paper_assets.ranking.preferences import telling_words
+from paper_assets.ranking.preferences import strongest_stems
 from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
@@ -97,7 +97,7 @@ def show_learned(request: Request) -> Response:
         read = papers_from_table(papers_by_id(warehouse, list(model.rated) if model else []))
         weeks = rated_weeks(warehouse, profile)
     words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
-    telling = telling_words(words, _MOST)
+    telling = strongest_stems(words, _MOST)
     return page(
         request,
         "learned.html.jinja",

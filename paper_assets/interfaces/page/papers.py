@@ -41,7 +41,7 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.ranking_answers import explained_rank, find_papers_named, outside_the_window
+from paper_assets.interfaces.ranking_answers import explained_rank, find_papers_named, why_not_considered
 from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
@@ -95,7 +95,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     try:
         explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId):
-        outside = outside_the_window(desk.warehouse, profile, day, paper_id)
+        outside = why_not_considered(desk.warehouse, profile, day, paper_id)
         return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": ()}
     score = explained["score"]
     parts: tuple[Part, ...] = ()

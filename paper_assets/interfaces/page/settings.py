@@ -22,10 +22,10 @@ from paper_assets.setup import language_model as models
 from paper_assets.setup.fetch_hours import (
     DAY_NAMES,
     hours_in_words,
-    keep_hours,
     local_zone,
     next_due,
     replaced_hours,
+    save_fetch_hours,
 )
 from paper_assets.stores.kept_settings import (
     KeptEnvironment,
@@ -166,7 +166,7 @@ def _save_morning(request: Request) -> Response:
             faults[name] = words
     if faults:
         return _page(request, _Form(values={**typed, "weekdays": weekdays}, faults=faults), status=400)
-    settings = keep_hours(
+    settings = save_fetch_hours(
         desk.settings.home,
         at=typed["at"],
         weekdays=",".join(weekdays),
