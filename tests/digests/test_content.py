@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.content import ChangeSet, Digest, Moved, change_set, digest_of
+from paper_assets.digests.content import (
+    ChangeSet,
+    Digest,
+    Moved,
+    change_set,
+    digest_of,
+    papers_named,
+    without_excluded,
+)
 from paper_assets.digests.evidence import Passage
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_text
@@ -243,9 +251,9 @@ def test_the_chunk_that_answers_best_is_shown_without_the_title(chunk: str, show
     found = answer({"loud": [document()]})
     worse = {"doc_id": "d", "text": "night"}
     found["sides"][0]["graded"] = {"chunks": [{"doc_id": "d", "text": chunk}, worse], "notes": ["graded so"]}
-    told = digest(paper(), answers=[found, found])
-    assert told.evidence[0].sides[0].passages[0].text == shown
-    assert told.remarks[1:] == ("Graded so",), "once, at the foot"
+    shown_digest = digest(paper(), answers=[found, found])
+    assert shown_digest.evidence[0].sides[0].passages[0].text == shown
+    assert shown_digest.remarks[1:] == ("Graded so",), "once, at the foot"
 
 
 def test_a_chunk_is_cut_out_of_a_text_that_does_not_begin_with_its_title() -> None:
@@ -287,10 +295,10 @@ def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header:
         then.rows, now.rows, headers=(then.header, now.header), removed={"2603.00009": "ALREADY_SHOWN"}
     )
     papers = [paper(number) for number in (1, 2, 8, 9)]
-    told: Digest = digest_of(
+    shown_digest: Digest = digest_of(
         stored(papers, rows=after, changes=[("since yesterday", found)], **header), config=RewritingConfig()
     )
-    return told.changes
+    return shown_digest.changes
 
 
 def moved(number: int, before: int, after: int) -> Moved:
@@ -322,11 +330,11 @@ def test_the_headline_leaves_the_number_of_papers_to_the_sentence_that_follows_i
 
 def test_papers_that_entered_left_and_moved_are_listed_with_the_reason() -> None:
     before = [row(1, "2603.00001"), row(2, "2603.00009"), row(3, "2603.00008")]
-    [told] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)])
-    assert told.since == "since yesterday"
-    assert told.entered == (("new among the candidates", (moved(2, 0, 1),)),)
-    assert told.moved == (("relevance to your interests -0.180", moved(1, 1, 2)),)
-    assert told.left == (
+    [changes] = changed(before, [row(1, "2603.00002"), row(2, "2603.00001", final=0.26, semantic_relevance=0.2)])
+    assert changes.since == "since yesterday"
+    assert changes.entered == (("new among the candidates", (moved(2, 0, 1),)),)
+    assert changes.moved == (("relevance to your interests -0.180", moved(1, 1, 2)),)
+    assert changes.left == (
         ("it was in your list on an earlier day", (moved(9, 2, 0),)),
         ("no longer in the window", (moved(8, 3, 0),)),
     )
@@ -338,22 +346,22 @@ def test_a_paper_that_has_left_the_window_keeps_its_title() -> None:
     found = changes_between(then.rows, now.rows, headers=(then.header, now.header), removed={})
     seen = [candidate("2603.00001", title="as the candidates wrote it")]
     day = stored([paper(1), paper(8)], rows=after, candidates=seen, changes=[("since yesterday", found)])
-    [told] = digest_of(day, config=RewritingConfig()).changes
-    assert told.left == (("no longer in the window", (moved(8, 2, 0),)),)
+    [changes] = digest_of(day, config=RewritingConfig()).changes
+    assert changes.left == (("no longer in the window", (moved(8, 2, 0),)),)
 
 
-def test_a_paper_that_moved_only_because_of_others_is_not_said_to_have_changed() -> None:
+def test_a_paper_that_moved_only_because_of_others_is_not_reported_as_changed() -> None:
     before = [row(1, "2603.00009"), row(2, "2603.00001")]
-    [told] = changed(before, [row(1, "2603.00001", final=0.4109, semantic_relevance=0.703)])
+    [changes] = changed(before, [row(1, "2603.00001", final=0.4109, semantic_relevance=0.703)])
     reason = "its score is the same; others came or went: 1 paper above it is already shown"
-    assert told.moved == ((reason, moved(1, 2, 1)),)
+    assert changes.moved == ((reason, moved(1, 2, 1)),)
 
 
-def test_an_edited_profile_is_said_in_words_and_an_unchanged_list_not_at_all() -> None:
+def test_an_edited_profile_is_described_in_words_and_an_unchanged_list_not_at_all() -> None:
     rows = [row(1, "2603.00001")]
     assert changed(rows, rows, as_of="2026-03-13") == ()
-    [told] = changed(rows, rows, profile_hash="b", llm_model="m")
-    assert told.otherwise == ("the profile was edited", "language model: none → m")
+    [changes] = changed(rows, rows, profile_hash="b", llm_model="m")
+    assert changes.otherwise == ("the profile was edited", "language model: none → m")
 
 
 def changed_by_an_edit(
@@ -385,16 +393,16 @@ def test_a_keyword_with_braces_that_removes_a_paper_is_named_to_the_papers_below
     assert brief.moved[0][0] == f"others came or went: 1 paper above it is removed: {reason}; your edit"
 
 
-def test_what_a_papers_reason_names_is_not_said_a_second_time() -> None:
+def test_what_a_papers_reason_names_is_not_repeated() -> None:
     before = [row(1, "2603.00001", final=0.5), row(2, "2603.00002", final=0.4)]
     after = [row(1, "2603.00002", final=0.6, learned=0.4), row(2, "2603.00001", final=0.5)]
-    [told] = changed(before, after, preferences="b", llm_model="m")
-    assert any("what your ratings taught" in reason for reason, _ in told.moved)
-    assert told.otherwise == ("language model: none → m",)
+    [changes] = changed(before, after, preferences="b", llm_model="m")
+    assert any("what your ratings taught" in reason for reason, _ in changes.moved)
+    assert changes.otherwise == ("language model: none → m",)
     again = [row(1, "2603.00002", final=0.6, semantic_relevance=0.8), row(2, "2603.00001", final=0.5)]
-    [told] = changed(before, again, calibration="b", llm_model="m")
-    assert any("another calibration" in reason for reason, _ in told.moved)
-    assert told.otherwise == ("language model: none → m",)
+    [changes] = changed(before, again, calibration="b", llm_model="m")
+    assert any("another calibration" in reason for reason, _ in changes.moved)
+    assert changes.otherwise == ("language model: none → m",)
 
 
 def test_a_rewrite_that_cannot_be_shown_is_named_and_the_others_are_shown() -> None:
@@ -494,3 +502,30 @@ def test_an_answer_for_and_against_is_divided_and_one_without_sentences_reports_
     for page in (markdown_page(empty), html_page(empty)):
         assert "The stored papers do not answer this." in page and "no model" in page.casefold()
         assert "Quoted without a language model from 12 passages." in page
+
+
+def test_a_paper_with_an_excluded_keyword_is_not_evidence_and_the_side_reports_it() -> None:
+    toads = document("t", "On toads. A survey of toads.", title="On toads")
+    frogs = document("f", "Frogs shout.", paper_id="2603.00001", title="On ponds")
+    answers = [answer({"for": [toads, frogs], "against": [frogs]})]
+    assert papers_named(answers) == {"2603.00009", "2603.00001"}
+    [kept], _ = without_excluded(answers, [], papers={}, keywords=["toad"])
+    first, second = kept["sides"]
+    assert [each["metadata"]["paper_id"] for each in first["documents"]] == ["2603.00001"]
+    assert "1 removed because of your excluded keywords" in first["shortfall"]
+    assert second == answers[0]["sides"][1]
+    assert without_excluded(answers, [], papers={}, keywords=["newt"])[0] == answers
+
+
+def test_the_stored_paper_decides_where_a_passage_does_not_hold_the_keyword() -> None:
+    passage = document("f", "They shout.", paper_id="2603.00001", title="On ponds")
+    stored = {"2603.00001": paper(1, abstract="We survey newts.")}
+    [kept], _ = without_excluded([answer({"for": [passage]})], [], papers=stored, keywords=["newt"])
+    assert kept["sides"][0]["documents"] == []
+
+
+def test_a_rewrite_of_an_excluded_paper_is_not_shown() -> None:
+    item = rewrite("public", attempt(1, 93), outcome="passed", kept=1)
+    assert without_excluded([], [item], papers={}, keywords=["newt"])[1] == [item]
+    stored = {item.paper_id: paper(1, paper_id=item.paper_id, abstract="We survey newts.")}
+    assert without_excluded([], [item], papers=stored, keywords=["newt"])[1] == []

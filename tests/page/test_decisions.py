@@ -1,15 +1,18 @@
-"""Rewrites on the page: a decision counts once, from any tab and any old page."""
+"""Rewrites on the page: a decision counts once, from any tab and any old page; no difference cuts a formula."""
 
 import json
 from dataclasses import replace
 
 from playwright.sync_api import Browser, expect
 
+from paper_assets.interfaces.page.desk import with_mathml
+from paper_assets.interfaces.page.rewrites import whole_formulas
 from paper_assets.pipeline.retrievals import ask
 from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
+from paper_assets.rewriting.faithfulness import marked
 from paper_assets.settings import load_settings
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items
 from paper_assets.stores.rewrites import rewrite_item
@@ -166,9 +169,9 @@ def test_a_question_is_asked_at_once_and_kept_once(page_of_a_year: Page, browser
         expect(page.locator("#answer .passage").first).to_contain_text("tree")
         other.goto(page.url)
         assert json.loads(file.read_text("utf-8")) == before, "asking keeps nothing"
-        for tab, said in ((page, "is kept"), (other, "kept already; nothing was changed")):
+        for tab, message in ((page, "is kept"), (other, "kept already; nothing was changed")):
             tab.get_by_role("button", name="Keep this question").click()
-            expect(tab.get_by_role("status")).to_contain_text(said)
+            expect(tab.get_by_role("status")).to_contain_text(message)
     after = json.loads(file.read_text("utf-8"))
     assert after[:-1] == before
     assert after[-1]["question"] == "Do trees know when they are wrong?"
@@ -220,3 +223,22 @@ def test_a_name_that_was_not_checked_is_marked_and_can_be_accepted(page_of_a_yea
         expect(page.get_by_role("status")).to_contain_text("Accepted in every rewrite of")
         expect(page.locator("p.text mark")).to_have_count(0)
     assert rewrite_item(desk.warehouse, item.item).accepted >= {"zorvax"}
+
+
+def test_a_difference_never_cuts_a_formula() -> None:
+    before, after = "It takes $n^2$ steps and $x$.", "It takes $n^3$ steps, $x$ and 7 more."
+    pieces = marked(after, before, ["7", "3"])
+    whole = whole_formulas(pieces)
+    assert "".join(piece.text for piece in whole) == after
+    [formula] = [piece for piece in whole if "n^3" in piece.text]
+    assert formula.text.strip() == "$n^3$"
+    assert formula.new
+    assert formula.doubtful
+    shown = "".join(with_mathml(piece.text) for piece in whole)
+    assert shown.count("<math") == 2
+    assert "$" not in shown
+
+
+def test_pieces_without_formulas_stay_as_they_are() -> None:
+    pieces = marked("Roads cost 4 apples.", "Roads cost apples.", ["4"])
+    assert whole_formulas(pieces) == pieces

@@ -1,7 +1,7 @@
 """Test that `start` and `desk` open the browser at a terminal, and not with --no-browser or into a pipe."""
 
 import sys
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -9,6 +9,13 @@ from paper_assets.interfaces.cli import servers
 from paper_assets.interfaces.cli.app import app
 
 ADDRESS = "http://127.0.0.1:8787/"
+
+
+class TimerWithoutDelay:
+    """Call the function when the timer is started."""
+
+    def __init__(self, delay: float, call: Callable[..., object], arguments: list[str]) -> None:
+        self.start = lambda: call(*arguments)
 
 
 @pytest.mark.parametrize("command", ["start", "desk", "review"])
@@ -22,7 +29,7 @@ def test_the_browser_opens_at_a_terminal_unless_it_is_not_wanted(
     seen: list[str] = []
     monkeypatch.setattr(servers, "serve_desk", lambda port, announce: announce(f"The desk is at {ADDRESS}"))
     monkeypatch.setattr(servers.webbrowser, "open", seen.append)
+    monkeypatch.setattr(servers.threading, "Timer", TimerWithoutDelay)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
     app([command, *options], standalone_mode=False)
-    time.sleep(0.8)  # it opens half a second after the address is printed
     assert seen == opened
