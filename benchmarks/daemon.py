@@ -47,7 +47,7 @@ def figures(
         time.sleep(idle)
         used, passed = _processor_seconds(daemon.pid) - before, time.monotonic() - began
         taken = [edit(desk, number) for number in range(edits)]
-    told = "edit to ranking, each: " + ", ".join(f"{seconds:.1f} s" for seconds in taken)
+    summary = "edit to ranking, each: " + ", ".join(f"{seconds:.1f} s" for seconds in taken)
     size = f"{days} days x {profiles} profiles"
     return [
         Figure(
@@ -71,7 +71,7 @@ def figures(
             baseline_seconds=60.0,
             target=None,
         ),
-    ], told
+    ], summary
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def main() -> int:
     parser.add_argument("--idle", type=float, default=120)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(
+        found, summary = figures(
             Path(folder),
             days=asked.days,
             profiles=asked.profiles,
@@ -190,7 +190,7 @@ def main() -> int:
             edits=asked.edits,
             idle=asked.idle,
         )
-    print("\n".join([*map(str, found), told, f"the last ranked day is {DAY}"]))
+    print("\n".join([*map(str, found), summary, f"the last ranked day is {DAY}"]))
     return exit_status(found)
 
 

@@ -132,8 +132,8 @@ def figures(folder: Path, *, count: int, rounds: int) -> tuple[list[Figure], str
     [(average,)] = duck.execute("select avg(words) from lengths").fetchall()
     given = {"words": asked["words"].lower().split(), "average": average}
     beside = median_of(rounds, lambda: duck.execute(_BM25, given).fetchall())
-    told = f"find, {count:,} papers, ms: " + ", ".join(f"{kind} {1000 * each:.0f}" for kind, each in took.items())
-    told += f"; the first search of a process {cold:.1f} s"
+    summary = f"find, {count:,} papers, ms: " + ", ".join(f"{kind} {1000 * each:.0f}" for kind, each in took.items())
+    summary += f"; the first search of a process {cold:.1f} s"
     stage = f"search {count:,} papers"
     return [
         Figure(
@@ -150,7 +150,7 @@ def figures(folder: Path, *, count: int, rounds: int) -> tuple[list[Figure], str
             baseline_seconds=beside,
             target=None,
         ),
-    ], told
+    ], summary
 
 
 def quality(labelled_folder: Path, folder: Path) -> list[str]:
@@ -186,8 +186,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             print(*quality(given.labelled, Path(folder)), sep="\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(Path(folder), count=given.papers, rounds=given.rounds)
-    print(told, *found, sep="\n")
+        found, summary = figures(Path(folder), count=given.papers, rounds=given.rounds)
+    print(summary, *found, sep="\n")
     return exit_status(found)
 
 

@@ -90,7 +90,7 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
     desk = homes[1]
     (begun_today, begun_status), (today, status) = (_answers(each, rounds) for each in homes)
     rankings = sum(json.loads(desk.run("status", "--json"))["rankings"].values())
-    told = (
+    summary = (
         f"{rankings} rankings; dagster_home {megabytes(desk.folder / 'dagster_home'):.1f} MB "
         f"(begun home: {megabytes(homes[0].folder / 'dagster_home'):.1f} MB), "
         f"warehouse {desk.warehouse.path.stat().st_size / 1e6:.0f} MB"
@@ -115,7 +115,7 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
             Figure(stage=f"{what}, {size}", baseline="a second", seconds=taken, baseline_seconds=1.0, target=1.0)
             for what, taken in (("Today on the page", today), ("status", status))
         ),
-    ], told
+    ], summary
 
 
 def _answers(desk: Desk, rounds: int) -> tuple[float, float]:
@@ -142,7 +142,7 @@ def many_days(folder: Path, *, days: int = 20, profiles: int = 4, papers: int = 
     used = processor_seconds(lambda: desk.run("run", "--since", f"{first}", "--as-of", f"{DAY}"))
     importing = processor_seconds(lambda: subprocess.run([sys.executable, "-c", "import dagster"], check=True))
     each = days * profiles
-    told = (
+    summary = (
         f"one run over {days} days x {profiles} profiles: {used:.1f} s of the processor; for each day and profile "
         f"{used / each:.2f} s, {1000 * (megabytes(home) - bytes_before) / each:.0f} kB and "
         f"{(_files(home) - files_before) / each:.2f} files of dagster_home"
@@ -155,7 +155,7 @@ def many_days(folder: Path, *, days: int = 20, profiles: int = 4, papers: int = 
             baseline_seconds=importing,
             target=None,
         )
-    ], told
+    ], summary
 
 
 def _files(folder: Path) -> int:
@@ -171,13 +171,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(
+        found, summary = figures(
             Path(folder), days=asked.days, profiles=asked.profiles, papers=asked.papers, rounds=asked.rounds
         )
     with tempfile.TemporaryDirectory() as folder:
-        more, told_more = many_days(Path(folder))
+        more, more_lines = many_days(Path(folder))
     found += more
-    print("\n".join([*map(str, found), told, told_more]))
+    print("\n".join([*map(str, found), summary, more_lines]))
     return exit_status(found)
 
 

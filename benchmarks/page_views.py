@@ -166,15 +166,15 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
             cold[name] = first_byte(page.url, path, form=posted)[0]
             found[name] = [first_byte(page.url, path, form=posted)[0] for _ in range(rounds)]
         idle = watched(page)
-    told = [
+    summary = [
         f"page, {days} days x {profiles} profiles, {papers:,} papers, {size:.0f} MB, filled in {filling:.0f} s; ms:"
     ]
-    told += [
+    summary += [
         f"  {name:22} median {1000 * statistics.median(times):6.0f}  worst {1000 * max(times):6.0f}  "
         f"first {1000 * cold[name]:6.0f}"
         for name, times in found.items()
     ]
-    told.append(f"  {TABS} tabs with Today open: {100 * idle:.2f} % of a core")
+    summary.append(f"  {TABS} tabs with Today open: {100 * idle:.2f} % of a core")
     slowest = max(found, key=lambda name: statistics.median(found[name]))
     worst = max(found, key=lambda name: max(found[name]))
     return [
@@ -199,7 +199,7 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
             baseline_seconds=0.01,
             target=1.0,
         ),
-    ], "\n".join(told)
+    ], "\n".join(summary)
 
 
 def main() -> int:
@@ -211,10 +211,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(
+        found, summary = figures(
             Path(folder), days=given.days, profiles=given.profiles, papers=given.papers, rounds=given.rounds
         )
-    print(told, *found, sep="\n")
+    print(summary, *found, sep="\n")
     return exit_status(found)
 
 

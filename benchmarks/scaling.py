@@ -198,8 +198,8 @@ def curve(ways: Ways, sizes: Sequence[int], *, rounds: int) -> dict[int, dict[st
                 work(size)
                 taken[name].append(time.perf_counter() - start)
         found[size] = {name: min(each) for name, each in taken.items()}
-        told = "  ".join(f"{name} {seconds:9.2f} s" for name, seconds in found[size].items())
-        print(f"{size:>8,}  {told}", flush=True)
+        summary = "  ".join(f"{name} {seconds:9.2f} s" for name, seconds in found[size].items())
+        print(f"{size:>8,}  {summary}", flush=True)
     return found
 
 

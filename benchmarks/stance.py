@@ -110,10 +110,10 @@ def count(figures: Figures, sides: Mapping[str, Findings], known: Mapping[str, s
     fewest = min(map(len, ids.values()))
     figures.on_two += len(shared)
     same = bool(fewest) and len(shared) > fewest / 2
-    told = any("also are" in warning for side in sides.values() for warning in side.warnings)
+    warned = any("also are" in warning for side in sides.values() for warning in side.warnings)
     figures.mostly_the_same += same
-    figures.warned += same and told
-    figures.warned_for_nothing += told and not same
+    figures.warned += same and warned
+    figures.warned_for_nothing += warned and not same
     for stance, side in sides.items():
         found = [known.get(" ".join(each.content.split())) for each in side.documents]
         figures.shown += len(found)

@@ -45,10 +45,10 @@ def growth(short: bool) -> list[Figure]:
 
     days, profiles = (20, 2) if short else (400, 20)
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(Path(folder), days=days, profiles=profiles, papers=30 if short else 100, rounds=3)
+        found, summary = figures(Path(folder), days=days, profiles=profiles, papers=30 if short else 100, rounds=3)
     with tempfile.TemporaryDirectory() as folder:
-        more, told_more = many_days(Path(folder), days=5 if short else 20, profiles=2 if short else 4)
-    print(told, told_more, sep="\n", flush=True)
+        more, more_lines = many_days(Path(folder), days=5 if short else 20, profiles=2 if short else 4)
+    print(summary, more_lines, sep="\n", flush=True)
     return [*found, *more]
 
 
@@ -56,10 +56,10 @@ def daemon(short: bool) -> list[Figure]:
     from benchmarks.daemon import figures
 
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(
+        found, summary = figures(
             Path(folder), days=30, profiles=4, papers=60, edits=1 if short else 5, idle=30 if short else 120
         )
-    print(told, flush=True)
+    print(summary, flush=True)
     return found
 
 
@@ -67,8 +67,8 @@ def find(short: bool) -> list[Figure]:
     from benchmarks.find import figures
 
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(Path(folder), count=5_000 if short else 100_000, rounds=3 if short else 7)
-    print(told, flush=True)
+        found, summary = figures(Path(folder), count=5_000 if short else 100_000, rounds=3 if short else 7)
+    print(summary, flush=True)
     return found
 
 
@@ -77,8 +77,8 @@ def page(short: bool) -> list[Figure]:
 
     days, profiles, papers = (20, 2, 1_000) if short else (400, 20, 8_267)
     with tempfile.TemporaryDirectory() as folder:
-        found, told = figures(Path(folder), days=days, profiles=profiles, papers=papers, rounds=2 if short else 7)
-    print(told, flush=True)
+        found, summary = figures(Path(folder), days=days, profiles=profiles, papers=papers, rounds=2 if short else 7)
+    print(summary, flush=True)
     return found
 
 

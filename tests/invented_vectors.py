@@ -75,10 +75,10 @@ def query(
     """Search the index as another tool does: the k nearest ids of each of m vectors, and their cosines (m, k)."""
     similarities = np.full((len(vectors), k), np.nan, dtype=np.float32)
     with _reading(index, collection) as opened:
-        told: Any = opened.rows.query(query_embeddings=vectors, n_results=k, where=where, include=["distances"])
-    for row, distances in enumerate(told["distances"]):
+        answer: Any = opened.rows.query(query_embeddings=vectors, n_results=k, where=where, include=["distances"])
+    for row, distances in enumerate(answer["distances"]):
         similarities[row, : len(distances)] = 1.0 - np.asarray(distances, dtype=np.float32)
-    return told["ids"], similarities
+    return answer["ids"], similarities
 
 
 def found(index: VectorIndex, ids: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ def figure(seconds: float, target: float | None) -> Figure:
     return Figure(stage="a stage", baseline="a plain loop", seconds=seconds, baseline_seconds=2.0, target=target)
 
 
-def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str) -> tuple[int, str]:
+def run_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str) -> tuple[int, str]:
     monkeypatch.setattr(sys, "argv", ["table", part])
     return table.main(), capsys.readouterr().out
 
@@ -33,7 +33,7 @@ def test_a_line_names_stage_baseline_ratio_and_target(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(table.PARTS, "reached", reached)
-    code, out = told(monkeypatch, capsys, "reached")
+    code, out = run_table(monkeypatch, capsys, "reached")
     assert code == 0
     faster, longer, untargeted = out.splitlines()[1:]
     assert "a plain loop" in faster and "20.0 x as fast" in faster and ">= 15" in faster and faster.endswith("met")
@@ -46,6 +46,6 @@ def test_a_missed_target_and_a_broken_part_end_it_with_1(
     part: table.Part, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(table.PARTS, part.__name__, part)
-    code, out = told(monkeypatch, capsys, part.__name__)
+    code, out = run_table(monkeypatch, capsys, part.__name__)
     assert code == 1
     assert out.count("MISSED") == 2 or "broken is broken: ValueError: no such model" in out

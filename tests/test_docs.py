@@ -59,10 +59,10 @@ def test_every_file_named_exists(document: Path) -> None:
 
 @documents
 def test_every_name_attributed_to_a_file_is_in_it(document: Path) -> None:
-    said = [match.groups() for text in quoted(document) if (match := re.fullmatch(r"([\w/]+\.py): (\w+)", text))]
+    references = [match.groups() for text in quoted(document) if (match := re.fullmatch(r"([\w/]+\.py): (\w+)", text))]
     missing = [
         f"{file}: {name}"
-        for file, name in said
+        for file, name in references
         if not any(re.search(rf"\b{name}\b", place.read_text(encoding="utf-8")) for place in found(file))
     ]
     assert missing == []

@@ -7,15 +7,15 @@ from paper_assets.errors import LLMError, PaperAssetsError, RateLimited, StoreBu
 
 @pytest.mark.parametrize("kind", [PaperAssetsError, RateLimited, StoreBusy, LLMError])
 def test_a_message_contains_no_control_sequence_and_is_one_line(kind: type[PaperAssetsError]) -> None:
-    told = str(kind("profile \x1b[31mred\x07 \u202egnp.exe: line\nbreak\r\nand \udcff"))
-    assert told.isprintable() and "\n" not in told
-    assert told.startswith("profile ") and "line break" in told and "[31mred" in told
+    message = str(kind("profile \x1b[31mred\x07 \u202egnp.exe: line\nbreak\r\nand \udcff"))
+    assert message.isprintable() and "\n" not in message
+    assert message.startswith("profile ") and "line break" in message and "[31mred" in message
 
 
 def test_a_long_input_is_cut_in_the_middle() -> None:
-    told = str(PaperAssetsError(f"--profile-path {'n' * 70_000} is not a folder; name one"))
-    assert told.startswith("--profile-path nnn") and told.endswith("is not a folder; name one")
-    assert len(told) < 1_300
+    message = str(PaperAssetsError(f"--profile-path {'n' * 70_000} is not a folder; name one"))
+    assert message.startswith("--profile-path nnn") and message.endswith("is not a folder; name one")
+    assert len(message) < 1_300
 
 
 def test_a_clear_line_is_left_as_it_is() -> None:

@@ -92,7 +92,7 @@ def test_one_paper_is_withdrawn_according_to_its_comment(papers: dict[str, Paper
     assert is_withdrawn(gone.comment, gone.abstract)
 
 
-def test_code_is_where_the_comment_says_it_is(papers: dict[str, Paper]) -> None:
+def test_the_comment_names_the_repository(papers: dict[str, Paper]) -> None:
     linked = [paper for paper in papers.values() if paper.github_url]
     assert len(papers) / 3 < len(linked) < len(papers) * 2 / 3
     for paper in papers.values():

@@ -241,7 +241,7 @@ def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: obje
 
 
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("weights", "message"),
     [
         (dict.fromkeys(DIMENSIONS[:5], 0.2), "ranking.weights.practicality: field required"),
         ({**EVEN, "novelty": 0.0}, "ranking.weights.novelty: unknown key"),
@@ -250,7 +250,7 @@ def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: obje
         ([0.5, 0.5], "ranking.weights: "),
     ],
 )
-def test_invalid_weights_are_refused_with_the_key(weights: object, told: str) -> None:
+def test_invalid_weights_are_refused_with_the_key(weights: object, message: str) -> None:
     with pytest.raises(InvalidProfile) as refused:
         with_weights(weights)
-    assert f"lab: {told}" in str(refused.value)
+    assert f"lab: {message}" in str(refused.value)

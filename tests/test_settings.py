@@ -25,7 +25,7 @@ def test_an_empty_environment_and_empty_variables_give_the_defaults(monkeypatch:
     assert (settings.scoring, settings.rewriting) == (ScoringConfig(), RewritingConfig())
 
 
-def test_relative_folders_lie_in_the_working_folder_and_one_follows_the_other() -> None:
+def test_relative_folders_are_in_the_working_folder_and_one_follows_the_other() -> None:
     settings = load_settings({"PAPER_ASSETS_HOME": "desk"}, HERE)
     assert (settings.home, settings.pdf_dir) == (HERE / "desk", HERE / "desk" / "output")
     settings = load_settings({"PAPER_ASSETS_HOME": "/desk", "OUTPUT_DIR": "out", "PAPER_ASSETS_PROFILES": "~/p"}, HERE)
@@ -57,7 +57,7 @@ def test_each_variable_becomes_a_value_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "told"),
+    ("variable", "value", "reason"),
     [
         ("PAPER_ASSETS_REQUEST_TIMEOUT", "soon", "must be a number of seconds from 0, got 'soon'"),
         ("PAPER_ASSETS_STORE_DEADLINE", "nan", "must be a number of seconds from 0, got 'nan'"),
@@ -80,12 +80,12 @@ def test_each_variable_becomes_a_value_of_its_kind() -> None:
         ("PAPER_ASSETS_WEIGHTS", json.dumps({"general": {**EVEN, "recency": 0.2}}), "sum to 1.1; they must sum to 1"),
     ],
 )
-def test_a_wrong_value_is_one_line_that_names_its_variable(variable: str, value: str, told: str) -> None:
+def test_a_wrong_value_is_one_line_that_names_its_variable(variable: str, value: str, reason: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         load_settings({variable: value}, HERE)
     line = str(refused.value)
     assert line.startswith(variable)
-    assert told in line
+    assert reason in line
     assert "\n" not in line and len(line) < 300
 
 

@@ -48,7 +48,7 @@ def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("7" * 5_000, "a number of 5000 digits"),
         ('{"a": -%s}' % ("7" * 5_000), "a number of 5001 digits"),
@@ -60,10 +60,10 @@ def test_a_file_without_end_is_refused_before_it_is_read(tmp_path: Path) -> None
         ("", "not valid JSON at line 1"),
     ],
 )
-def test_json_beyond_reason_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_json_beyond_reason_is_one_line(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "a.json"
     file.write_text(text, encoding="utf-8")
-    assert said in refused(file)
+    assert message in refused(file)
 
 
 def test_what_a_person_may_write_is_read(tmp_path: Path) -> None:
@@ -92,6 +92,6 @@ def test_gzip_data_is_unpacked_up_to_a_size(tmp_path: Path) -> None:
     twice = gzip.compress(b"a" * 1000) + gzip.compress(b"b" * 1000)
     assert unpacked(twice, source="f", most_bytes=5000) == b"a" * 1000 + b"b" * 1000
     bomb = gzip.compress(b"\0" * 50_000_000)
-    for content, said in ((bomb, "more than 1 MB"), (twice[:-9], "cut off"), (b"\x1f\x8bnonsense", "damaged")):
-        with pytest.raises(InvalidInput, match=said):
+    for content, message in ((bomb, "more than 1 MB"), (twice[:-9], "cut off"), (b"\x1f\x8bnonsense", "damaged")):
+        with pytest.raises(InvalidInput, match=message):
             unpacked(content, source="f", most_bytes=1_000_000)

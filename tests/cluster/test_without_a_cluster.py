@@ -25,9 +25,9 @@ SCORING = ScoringConfig()
 
 def test_without_dask_a_named_cluster_is_one_line_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    told = 'PAPER_ASSETS_DASK is set, but Dask is not installed; pip install "paper-assets[cluster]"'
+    reason = 'PAPER_ASSETS_DASK is set, but Dask is not installed; pip install "paper-assets[cluster]"'
     with (
-        pytest.raises(ClusterUnavailable, match=told.replace("[", r"\[")),
+        pytest.raises(ClusterUnavailable, match=reason.replace("[", r"\[")),
         connected(Cluster(address="tcp://127.0.0.1:1"), model=None),
     ):
         pytest.fail("nothing is computed")

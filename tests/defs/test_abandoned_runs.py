@@ -91,13 +91,16 @@ def test_the_daemon_ends_dead_runs_too_after_looks_at_a_history_at_rest(
     settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "data")}, tmp_path)
     workspace = open_workspace(settings, {}, clock=no_clock)
 
-    def told() -> str:
+    def skip_reason() -> str:
         context = dg.build_sensor_context(instance, resources={"workspace": workspace})
         return str(abandoned_runs.evaluate_tick(context).skip_message)
 
-    assert [told(), told()] == ["every run has its process", "nothing has changed since the last evaluation"]
+    assert [skip_reason(), skip_reason()] == [
+        "every run has its process",
+        "nothing has changed since the last evaluation",
+    ]
     dead = begun(instance, GONE)
-    assert dead in told()
+    assert dead in skip_reason()
     assert status(instance, dead) is DagsterRunStatus.FAILURE
 
 
@@ -123,14 +126,14 @@ def test_a_starting_run_is_failed_after_a_minute_if_its_launcher_was_replaced(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The daemon was killed with all its processes, the machine was not: no process starts the run any more."""
-    told = begun(instance, {}, status=DagsterRunStatus.STARTING)
+    starting = begun(instance, {}, status=DagsterRunStatus.STARTING)
     at_work = begun(instance, {}, holds=None)
     now = time.time()
     assert fail_abandoned_runs(instance) == [], "a command launches nothing, and knows nothing of who does"
     assert fail_abandoned_runs(instance, launcher_since=now + 1) == [], "the one before may still be at it"
     monkeypatch.setattr("paper_assets.defs.abandoned_runs.time.time", lambda: now + 100)
     assert fail_abandoned_runs(instance, launcher_since=now - 100) == [], "it was launched by the present one"
-    assert fail_abandoned_runs(instance, launcher_since=now + 10) == [told]
+    assert fail_abandoned_runs(instance, launcher_since=now + 10) == [starting]
     assert status(instance, at_work) is DagsterRunStatus.STARTED
 
 
@@ -139,8 +142,8 @@ def test_a_run_that_waited_in_the_queue_while_its_launcher_was_changed_is_left_t
 ) -> None:
     queued = begun(instance, {}, holds=None, status=DagsterRunStatus.NOT_STARTED)
     now = time.time()
-    told = dg.DagsterEvent(event_type_value="PIPELINE_STARTING", job_name="any")
-    instance.run_storage.handle_run_event(queued, told, datetime.fromtimestamp(now + 3600, UTC))
+    event = dg.DagsterEvent(event_type_value="PIPELINE_STARTING", job_name="any")
+    instance.run_storage.handle_run_event(queued, event, datetime.fromtimestamp(now + 3600, UTC))
     assert status(instance, queued) is DagsterRunStatus.STARTING
     monkeypatch.setattr("paper_assets.defs.abandoned_runs.time.time", lambda: now + 3700)
     assert fail_abandoned_runs(instance, launcher_since=now + 600) == []
@@ -169,8 +172,13 @@ def test_waiting_for_a_slot_ends_at_the_deadline_and_names_the_holder(instance: 
     with bounded_slot_wait(instance, deadline=0.2) as refused:
         result = dg.materialize([papers], instance=instance, raise_on_error=False)
     assert not result.success
-    [told] = refused
-    assert holder[:8] in told and f"pid {this_process().pid}" in told and "'arxiv'" in told and "\n" not in told
+    [message] = refused
+    assert (
+        holder[:8] in message
+        and f"pid {this_process().pid}" in message
+        and "'arxiv'" in message
+        and "\n" not in message
+    )
     assert held(instance) == {holder}
     assert instance.event_log_storage.get_concurrency_run_ids() == {holder}
 

@@ -112,10 +112,10 @@ def test_a_day_goes_from_arxiv_to_an_explained_ranking(graph: Graph) -> None:
     assert all([*checks(fetched).values(), *checks(embedded).values(), *checks(ranked).values()])
     assert len(checks(fetched) | checks(embedded) | checks(ranked)) == 7
 
-    told = graph.metadata("scored_rankings", key)
-    assert told["dagster/row_count"] == 12
-    assert "Traffic forecasting" in str(told["top_papers"].records[0].data["paper"])
-    assert told["score_breakdown"].schema.columns[-1].name.startswith("What each dimension brought")
+    metadata = graph.metadata("scored_rankings", key)
+    assert metadata["dagster/row_count"] == 12
+    assert "Traffic forecasting" in str(metadata["top_papers"].records[0].data["paper"])
+    assert metadata["score_breakdown"].schema.columns[-1].name.startswith("What each dimension brought")
     assert graph.metadata("filtered_candidates", key)["passed"] == 12
     assert graph.metadata("arxiv_papers", f"{MONDAY}")["dagster/row_count"] == 6
     shown = ranking(graph.warehouse, TUESDAY, "graphs").rows.slice(0, 2).column("paper_id").to_pylist()

@@ -184,7 +184,7 @@ def test_a_foreign_name_is_not_answered(port: int, host: str, method: str, path:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "headers_sent",
     [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
@@ -193,12 +193,12 @@ def test_a_foreign_name_is_not_answered(port: int, host: str, method: str, path:
         {"Sec_Fetch_Site": "same-site"},
     ],
 )
-def test_no_other_site_can_ask_or_change_anything(port: int, told: dict[str, str]) -> None:
-    assert asked(port, "POST", "/graphql", QUERY, **POST, **told)[0] == 403
-    assert asked(port, "POST", "/graphql", QUERY, Content_Type="text/plain", **told)[0] == 403
-    assert asked(port, "GET", "/server_info", **told)[0] == 403
-    assert asked(port, "POST", "/report_asset_materialization/arxiv_papers", "{}", **POST, **told)[0] == 403
-    assert asked(port, "GET", "/graphql", **UPGRADE, **told)[0] == 403
+def test_no_other_site_can_ask_or_change_anything(port: int, headers_sent: dict[str, str]) -> None:
+    assert asked(port, "POST", "/graphql", QUERY, **POST, **headers_sent)[0] == 403
+    assert asked(port, "POST", "/graphql", QUERY, Content_Type="text/plain", **headers_sent)[0] == 403
+    assert asked(port, "GET", "/server_info", **headers_sent)[0] == 403
+    assert asked(port, "POST", "/report_asset_materialization/arxiv_papers", "{}", **POST, **headers_sent)[0] == 403
+    assert asked(port, "GET", "/graphql", **UPGRADE, **headers_sent)[0] == 403
 
 
 def test_a_graphql_query_in_a_get_request_is_refused(port: int) -> None:

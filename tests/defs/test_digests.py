@@ -90,7 +90,7 @@ class Graph:
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
 
-    def told(self, day: date) -> tuple[str, dict[str, Any]]:
+    def latest(self, day: date) -> tuple[str, dict[str, Any]]:
         """The data version and the metadata last reported."""
         key = grid_key(day, "ponds")
         record = self.instance.get_latest_data_version_record(dg.AssetKey(DIGESTS), partition_key=key)
@@ -117,35 +117,35 @@ def test_a_ranked_day_becomes_a_page_without_any_model_question_or_rewrite(graph
     outcome = graph.materialize(MONDAY)
     assert outcome.success
     assert [check.passed for check in outcome.get_asset_check_evaluations()] == [True, True]
-    _, told = graph.told(MONDAY)
-    page = Path(told["page"]).read_text("utf-8")
+    _, metadata = graph.latest(MONDAY)
+    page = Path(metadata["page"]).read_text("utf-8")
     assert "Loud frogs" in page and "Quiet frogs &amp; &lt;toads&gt;" in page and "tortoises" not in page
     assert "relevance was judged by keywords only" in page
     assert "Your questions" not in page and "Rewritten" not in page and "What changed" not in page
-    assert told["dagster/row_count"] == 2
-    assert "Quiet frogs \\& \\<toads\\>" in told["preview"]
-    assert Path(told["markdown"]).exists() and Path(told["feed"]).exists()
+    assert metadata["dagster/row_count"] == 2
+    assert "Quiet frogs \\& \\<toads\\>" in metadata["preview"]
+    assert Path(metadata["markdown"]).exists() and Path(metadata["feed"]).exists()
 
 
 def test_an_old_day_made_again_says_the_same_and_touches_no_file(graph: Graph) -> None:
     graph.ranked(MONDAY, TUESDAY)
     graph.materialize(MONDAY, TUESDAY)
-    before, versions = graph.files(), [graph.told(day)[0] for day in (MONDAY, TUESDAY)]
+    before, versions = graph.files(), [graph.latest(day)[0] for day in (MONDAY, TUESDAY)]
     for again in ((MONDAY, None), (MONDAY, TUESDAY)):
         assert graph.materialize(*again).success
     assert graph.files() == before
-    assert [graph.told(day)[0] for day in (MONDAY, TUESDAY)] == versions
+    assert [graph.latest(day)[0] for day in (MONDAY, TUESDAY)] == versions
 
 
 def test_only_the_day_whose_page_changed_has_a_new_version_and_the_feed_is_in_order(graph: Graph) -> None:
     graph.ranked(MONDAY, TUESDAY)
     graph.materialize(TUESDAY)
     graph.materialize(MONDAY, TUESDAY)
-    before = {day: graph.told(day)[0] for day in (MONDAY, TUESDAY)}
+    before = {day: graph.latest(day)[0] for day in (MONDAY, TUESDAY)}
     graph.papers(TUESDAY, "Frogs at night, corrected", version=2)
     graph.ranked(MONDAY, TUESDAY)
     graph.materialize(MONDAY, TUESDAY)
-    after = {day: graph.told(day)[0] for day in (MONDAY, TUESDAY)}
+    after = {day: graph.latest(day)[0] for day in (MONDAY, TUESDAY)}
     assert (after[MONDAY] == before[MONDAY], after[TUESDAY] == before[TUESDAY]) == (True, False)
     feed = etree.parse(graph.folder / "ponds" / "feed.atom").getroot()
     contents = ["".join(entry.itertext()) for entry in feed.findall("{*}entry")]
@@ -171,13 +171,13 @@ def test_a_day_without_papers_has_a_page_that_reports_it(graph: Graph) -> None:
     empty = date(2026, 2, 1)
     graph.ranked(empty)
     assert graph.materialize(empty).success
-    assert "Nothing to read today" in graph.told(empty)[1]["preview"]
+    assert "Nothing to read today" in graph.latest(empty)[1]["preview"]
 
 
 def test_answers_and_rewrites_are_on_the_page_as_soon_as_they_are_stored(graph: Graph) -> None:
     graph.ranked(MONDAY)
     graph.materialize(MONDAY)
-    before, _ = graph.told(MONDAY)
+    before, _ = graph.latest(MONDAY)
     found = answer({"loud": [document()], "quiet": []})
     replace_retrievals(graph.warehouse, MONDAY, "ponds", [found], inputs="x")
     new = NewItem(
@@ -194,12 +194,12 @@ def test_answers_and_rewrites_are_on_the_page_as_soon_as_they_are_stored(graph: 
     keep_attempt(graph.warehouse, "i", invented_attempt(1, 96, "Frogs shout."))
     finish(graph.warehouse, "i", outcome="passed", kept=1)
     graph.materialize(MONDAY)
-    after, told = graph.told(MONDAY)
+    after, metadata = graph.latest(MONDAY)
     assert after != before
-    page = Path(told["page"]).read_text("utf-8")
+    page = Path(metadata["page"]).read_text("utf-8")
     assert "Are frogs loud?" in page and "Frogs are loud at night." in page
     assert "Rewritten for general readers <small>96 of 100</small>" in page and "Frogs shout." in page
-    assert (told["questions"], told["rewrites"]) == (1, 1)
+    assert (metadata["questions"], metadata["rewrites"]) == (1, 1)
 
 
 def test_a_decision_days_later_makes_the_feeds_entry_newer_and_the_same_again_does_not(graph: Graph) -> None:
@@ -209,18 +209,18 @@ def test_a_decision_days_later_makes_the_feeds_entry_newer_and_the_same_again_do
     replace_set(graph.warehouse, MONDAY, "ponds", [new], now=NOW)
     keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
 
-    def told() -> list[str]:
+    def update_times() -> list[str]:
         graph.materialize(MONDAY)
         entry = etree.parse(graph.folder / "ponds" / "feed.atom").getroot().find("{*}entry")
         return [entry.findtext(f"{{*}}{name}") for name in ("published", "updated")]
 
-    assert told() == ["2026-03-02T00:00:00Z", "2026-03-14T00:00:00Z"]
+    assert update_times() == ["2026-03-02T00:00:00Z", "2026-03-14T00:00:00Z"]
     keep_decision(graph.warehouse, "i", 1, "accept", now=datetime(2026, 3, 20, 8, tzinfo=UTC))
     finish(graph.warehouse, "i", outcome="accepted", kept=1)
-    assert told() == ["2026-03-02T00:00:00Z", "2026-03-20T08:00:00Z"]
-    assert graph.told(MONDAY)[1]["rewrites"] == 1, "below the list, and on the page"
+    assert update_times() == ["2026-03-02T00:00:00Z", "2026-03-20T08:00:00Z"]
+    assert graph.latest(MONDAY)[1]["rewrites"] == 1, "below the list, and on the page"
     before = graph.files()
-    told()
+    update_times()
     assert graph.files() == before
 
 

@@ -106,12 +106,12 @@ print(started.pid, flush=True)
         environment = {**os.environ, "MARK": str(tmp_path)}
         subprocess.run([sys.executable, "-c", command], env=environment, stdout=written, check=True)
     began = time.monotonic()
-    while len(said := out.read_text("utf-8").split()) < 4:
+    while len(words := out.read_text("utf-8").split()) < 4:
         assert time.monotonic() - began < PATIENCE
         time.sleep(0.1)
     for pid in processes(tmp_path):
         os.kill(pid, signal.SIGHUP)
     time.sleep(1)  # four looks of the supervisor at its parent
     assert len(processes(tmp_path)) >= 5
-    os.kill(int(next(word for word in said if word.isdigit())), signal.SIGTERM)
+    os.kill(int(next(word for word in words if word.isdigit())), signal.SIGTERM)
     assert seconds_until_ended(tmp_path) < LIMIT + 2

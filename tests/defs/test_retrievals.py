@@ -93,17 +93,19 @@ def ask(graph: Graph, *questions: Any, profile: str = "graphs") -> None:
 def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and_why_no_more(graph: Graph) -> None:
     outcome = graph.materialize(ASSET, first=KEY)
     assert outcome.success and all(checks(outcome).values()) and len(checks(outcome)) == 2
-    told = graph.metadata(ASSET, KEY)
-    assert (told["dagster/row_count"], told["questions"]) == (4, 1)
-    shown = told["question_1"].splitlines()
+    metadata = graph.metadata(ASSET, KEY)
+    assert (metadata["dagster/row_count"], metadata["questions"]) == (4, 1)
+    shown = metadata["question_1"].splitlines()
     assert sum("](https://arxiv.org/abs/2603." in line for line in shown) == 4
     assert shown[2].startswith("| cs.CL | ") and "Traffic forecasting" in shown[2]
     assert shown[-1] == "| cs.XX | – | – | – |"
-    assert "none with primary" in str(told["sides"].records) and "cs.XX" in str(told["sides"].records)
-    assert told["filters"].splitlines()[1].startswith('{"1. cs.CL": {"$and": [{"primary_category": {"$eq": "cs.CL"}}')
-    assert told["balance"].schema.columns[-1].name.startswith("Documents for each side, graphs")
-    assert "Traffic forecasting" in str(told["passages_1"].records)
-    assert "otherwise" in told["notes"] and "<b>" not in told["notes"]
+    assert "none with primary" in str(metadata["sides"].records) and "cs.XX" in str(metadata["sides"].records)
+    assert (
+        metadata["filters"].splitlines()[1].startswith('{"1. cs.CL": {"$and": [{"primary_category": {"$eq": "cs.CL"}}')
+    )
+    assert metadata["balance"].schema.columns[-1].name.startswith("Documents for each side, graphs")
+    assert "Traffic forecasting" in str(metadata["passages_1"].records)
+    assert "otherwise" in metadata["notes"] and "<b>" not in metadata["notes"]
     (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
     assert [len(side["documents"]) for side in answer["sides"]] == [2, 2, 0]
 
@@ -119,10 +121,10 @@ def test_a_profiles_pdfs_are_searched_and_indexed_but_hidden_from_others_and_rem
     assert graph.materialize(ASSET, first=KEY).success
     (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
     assert "lorries" in answer["sides"][0]["documents"][0]["page_content"]
-    told = graph.metadata(ASSET, KEY)
-    assert told["question_1"].count("a private document of the profile") == 1
-    assert "a private document of the profile" in str(told["passages_1"].records)
-    assert not any(word in str(told) for word in ("secret-offer", "counts of lorries improve"))
+    metadata = graph.metadata(ASSET, KEY)
+    assert metadata["question_1"].count("a private document of the profile") == 1
+    assert "a private document of the profile" in str(metadata["passages_1"].records)
+    assert not any(word in str(metadata) for word in ("secret-offer", "counts of lorries improve"))
     index = graph.workspace.vector_index
     assert count(index, "fulltext") == 1
     shutil.rmtree(folder)
@@ -133,9 +135,9 @@ def test_a_profiles_pdfs_are_searched_and_indexed_but_hidden_from_others_and_rem
 
 def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:
     outcome = graph.materialize(ASSET, first=KEY)
-    said = [entry.user_message for entry in graph.instance.all_logs(outcome.run_id)]
-    assert sum(line.startswith("cs.CL: 2 of 2 documents; 6 meet the filter") for line in said) == 1
-    assert sum("cs.XX: 0 of 2 documents" in line and "short: none with" in line for line in said) == 1
+    messages = [entry.user_message for entry in graph.instance.all_logs(outcome.run_id)]
+    assert sum(line.startswith("cs.CL: 2 of 2 documents; 6 meet the filter") for line in messages) == 1
+    assert sum("cs.XX: 0 of 2 documents" in line and "short: none with" in line for line in messages) == 1
 
 
 def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> None:
@@ -269,8 +271,8 @@ def test_a_question_is_answered_in_sentences_from_what_was_stored_on_the_day(gra
         for sentence in tuesday["answer"]["sentences"]
         for each in sentence["citations"]
     )
-    told = graph.metadata(ASSET, KEY)["question_1"]
-    assert "We study traffic forecasting on road networks" in told and "](https://arxiv.org/abs/2603." in told
+    metadata = graph.metadata(ASSET, KEY)["question_1"]
+    assert "We study traffic forecasting on road networks" in metadata and "](https://arxiv.org/abs/2603." in metadata
 
 
 def test_an_answer_that_the_model_could_not_write_is_quoted_and_written_by_the_next_run(graph: Graph) -> None:

@@ -154,14 +154,14 @@ def test_the_best_papers_are_rewritten_for_each_level_and_reported_in_the_ui(gra
         graph.set_llm({**server.environ("ollama"), **prices})
         assert checks(graph.run()) == GOOD
         assert len(server.requests) == 8
-        _, told = graph.latest()
+        _, metadata = graph.latest()
         assert checks(graph.run()) == GOOD
         assert len(server.requests) == 8, "what is done is not asked again"
     assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")] * 2
     assert len({item.paper_id for item in graph.rewrites()}) == 2
-    assert (told["dagster/row_count"], told["attempts"], told["scores"]) == (4, 4, "92, 92, 92, 92")
-    assert (told["input_tokens"], told["output_tokens"], told["cost"]) == (800, 80, 0.008)
-    assert "2603.002" in str(told["rewrites"].records) and "passed" in told["standing"]
+    assert (metadata["dagster/row_count"], metadata["attempts"], metadata["scores"]) == (4, 4, "92, 92, 92, 92")
+    assert (metadata["input_tokens"], metadata["output_tokens"], metadata["cost"]) == (800, 80, 0.008)
+    assert "2603.002" in str(metadata["rewrites"].records) and "passed" in metadata["standing"]
     assert count_documents(graph.warehouse, "rewrite", None) == 4
 
 
@@ -189,8 +189,8 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
     with loopback_llm(Play(88)) as server:
         graph.set_llm(server.environ("ollama"))
         assert checks(graph.run()) == GOOD
-        version, told = graph.latest()
-        assert "2" in told["standing"] and "waiting for a decision" in told["standing"]
+        version, metadata = graph.latest()
+        assert "2" in metadata["standing"] and "waiting for a decision" in metadata["standing"]
         graph.now = NOW + timedelta(days=2, hours=23)
         assert checks(graph.run()) == GOOD
         graph.now = NOW + timedelta(days=3)

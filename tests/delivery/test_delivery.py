@@ -120,12 +120,12 @@ def test_the_webhooks_object_has_the_documented_shape_and_mentions_no_user(out: 
     [post] = posts
     assert (post.method, post.path) == ("POST", "/services/T0/secret-path")
     assert post.headers["content-type"].startswith("application/json")
-    told = json.loads(post.body)
-    assert set(told) == {"text", "title", "message", "profile", "day", "papers", "desk"}
-    assert told["text"] == f"{told['title']}\n{told['message']}"
-    assert (told["profile"], told["day"], len(told["papers"])) == ("ponds", "2026-03-02", 2)
-    assert told["papers"][0]["url"].startswith("https://arxiv.org/abs/2603.")
-    assert not set("<>@[]") & set(told["text"]) and "Quiet frogs" in told["text"]
+    payload = json.loads(post.body)
+    assert set(payload) == {"text", "title", "message", "profile", "day", "papers", "desk"}
+    assert payload["text"] == f"{payload['title']}\n{payload['message']}"
+    assert (payload["profile"], payload["day"], len(payload["papers"])) == ("ponds", "2026-03-02", 2)
+    assert payload["papers"][0]["url"].startswith("https://arxiv.org/abs/2603.")
+    assert not set("<>@[]") & set(payload["text"]) and "Quiet frogs" in payload["text"]
 
 
 def test_without_a_file_or_with_an_old_day_nothing_is_sent(out: Out, box: Mailbox, posts: list[Request]) -> None:
@@ -278,18 +278,18 @@ def test_no_secret_is_in_a_message(out: Out, answers: list[Answer], caplog: pyte
     answers += [Answer(status=302, headers={"Location": "http://127.0.0.1:9/elsewhere"})]
     out.environ(PAPER_ASSETS_SMTP_PASSWORD="wrong-horse-battery")
     outcome = out.materialize(MONDAY)
-    told = str([each.metadata for each in outcome.get_asset_check_evaluations()]) + caplog.text
-    assert "it rejected the user name or the password (535)" in told
-    assert "HTTP 302; redirects are not followed" in told
+    output = str([each.metadata for each in outcome.get_asset_check_evaluations()]) + caplog.text
+    assert "it rejected the user name or the password (535)" in output
+    assert "HTTP 302; redirects are not followed" in output
     out.environ(**{HOOK: "http://hooks.example.org/secret-path"})
-    told += str(
+    output += str(
         [
             each.reason
             for each in deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
         ]
     )
-    assert f"{HOOK} must hold an https address" in told
-    assert not any(secret in told for secret in ("secret-path", "horse-battery"))
+    assert f"{HOOK} must hold an https address" in output
+    assert not any(secret in output for secret in ("secret-path", "horse-battery"))
     assert PASSWORD not in repr(out.workspace)
 
 
@@ -380,8 +380,8 @@ def test_delivery_options_change_no_ranking(out: Out) -> None:
 
 
 def test_the_digest_of_a_profile_that_does_not_exist_is_refused_by_that_name(tmp_path: Path) -> None:
-    said = Desk(tmp_path).refused("deliver", "typo")
-    assert "there is no profile 'typo' in " in said and "run " not in said.replace(str(tmp_path), "")
+    message = Desk(tmp_path).refused("deliver", "typo")
+    assert "there is no profile 'typo' in " in message and "run " not in message.replace(str(tmp_path), "")
 
 
 def test_the_command_sends_a_delivery_of_unknown_outcome_again(

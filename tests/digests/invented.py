@@ -52,7 +52,7 @@ def row(rank: int, paper_id: str, **changes: Any) -> dict[str, Any]:
 
 
 def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **header: Any) -> StoredRanking:
-    told = {
+    full_header = {
         "purpose": "general",
         "ranking_mode": "balanced",
         "interest_mode": "hybrid",
@@ -66,7 +66,7 @@ def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **h
         **header,
     }
     rows_of = pa.Table.from_pylist([dict(each) for each in rows], schema=ranking_schema())
-    return StoredRanking(day=DAY, profile=profile, inputs="x", header=told, rows=rows_of)
+    return StoredRanking(day=DAY, profile=profile, inputs="x", header=full_header, rows=rows_of)
 
 
 def candidate(paper_id: str, reason: str | None = None, title: str = "a title") -> dict[str, Any]:
@@ -154,7 +154,7 @@ def cited(text: str, *quotes: str, stance: str | None = None, **more: Any) -> di
 def document(
     doc_id: str = "d", content: str = "Loud frogs\n\nFrogs are loud at night.", **metadata: Any
 ) -> dict[str, Any]:
-    told = {
+    full_metadata = {
         "title": "Loud frogs",
         "paper_id": "2603.00009",
         "date_int": 20260311,
@@ -162,7 +162,7 @@ def document(
         "url": "https://arxiv.org/abs/2603.00009",
         **metadata,
     }
-    return {"doc_id": doc_id, "page_content": content, "metadata": told, "score": 0.5}
+    return {"doc_id": doc_id, "page_content": content, "metadata": full_metadata, "score": 0.5}
 
 
 HOSTILE = (

@@ -78,8 +78,8 @@ def test_any_text_goes_through_the_feed_but_for_what_xml_cannot_hold(text: str) 
 
 
 def test_a_hostile_paper_stays_text_in_the_content_of_its_entry() -> None:
-    for said in HOSTILE:
-        page = html_page(digest(paper(title=f"x{said}", abstract=said)))
+    for hostile in HOSTILE:
+        page = html_page(digest(paper(title=f"x{hostile}", abstract=hostile)))
         title, body = title_and_body(page)
         [content] = texts(atom_feed("ponds", [issue(title=title, body=body)]), ".//a:content")
         shown = lxml.html.fragment_fromstring(content, create_parent="div")

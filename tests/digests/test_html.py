@@ -49,9 +49,9 @@ class Shape(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
 
-def page(said: str, url: str = "https://example.org/a.pdf") -> str:
+def page(marked_text: str, url: str = "https://example.org/a.pdf") -> str:
     """Return a page on which every text from outside is the same."""
-    text = f"x{said}"
+    text = f"x{marked_text}"
     hostile = paper(1, title=text, abstract=text, authors=(text,), categories=(text,), pdf_url=url, github_url=url)
     return html_page(
         digest(
@@ -150,7 +150,7 @@ def test_a_page_asks_for_nothing_from_outside_and_runs_nothing() -> None:
     assert not re.search(r"url\(|@import|src=|\son\w+=", text)
 
 
-def test_the_feed_gets_the_title_and_what_the_page_says_without_its_frame() -> None:
+def test_the_feed_gets_the_title_and_the_content_of_the_page_without_its_frame() -> None:
     title, body = title_and_body(page("</main> & <title>"))
     assert title == "ponds, 13 March 2026: One paper to read"
     assert body.startswith('<p class="sum">') and body.rstrip().endswith("</section>")

@@ -39,18 +39,27 @@ def test_escaped_text_begins_neither_mathematics_nor_a_link(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_papers_give_the_page_no_other_shape(text: str) -> None:
-    def page(said: str) -> str:
-        hostile = paper(1, title=f"x{said}", abstract=said, authors=(said,), categories=(said,))
+    def page(hostile_text: str) -> str:
+        hostile = paper(
+            1, title=f"x{hostile_text}", abstract=hostile_text, authors=(hostile_text,), categories=(hostile_text,)
+        )
         return markdown_page(
             digest(
                 hostile,
-                rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{without_controls(said)}"])],
-                warnings=[said],
+                rows=[row(1, hostile.paper_id, tags=["VERY_RECENT", f"SOFT_PENALTY:{without_controls(hostile_text)}"])],
+                warnings=[hostile_text],
                 answers=[
-                    answer({said: [document(content=said, title=f"x{said}")]}, question=f"x{said}"),
-                    written(cited(f"x{said}", f"x{said}", title=f"x{said}", section=f"x{said}")),
+                    answer(
+                        {hostile_text: [document(content=hostile_text, title=f"x{hostile_text}")]},
+                        question=f"x{hostile_text}",
+                    ),
+                    written(
+                        cited(
+                            f"x{hostile_text}", f"x{hostile_text}", title=f"x{hostile_text}", section=f"x{hostile_text}"
+                        )
+                    ),
                 ],
-                rewrites=[rewrite("public", attempt(1, 95, f"{said} Zorvax"), outcome="passed", kept=1)],
+                rewrites=[rewrite("public", attempt(1, 95, f"{hostile_text} Zorvax"), outcome="passed", kept=1)],
             )
         )
 

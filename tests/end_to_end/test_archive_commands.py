@@ -57,8 +57,8 @@ def test_the_list_shows_whole_ids_in_a_narrow_terminal_and_show_takes_what_it_sh
 
 
 def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Desk) -> None:
-    told = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
-    assert told == {"copied": 6, "embedded": 6, "left_out": []}
+    result = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
+    assert result == {"copied": 6, "embedded": 6, "left_out": []}
     assert "copied 0, embedded 0" in desk.run("archive", "migrate", "--from", V1, "--to", V2)
     assert "6 best practices have ids that" in desk.refused("archive", "remove", "0000000", "--collection", V2)
     assert "no best practice '0000009'" in desk.refused("archive", "remove", "0000009", "--collection", V2)
@@ -93,18 +93,18 @@ def test_what_cannot_be_done_is_one_line(
 def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path) -> None:
     with loopback_llm(Play(80, 96)) as server:
         environment: Mapping[str, str] = server.environ("ollama")
-        told = json.loads(desk.run("archive", "compare", "2603.00101", "2603.00102", "--json", **environment))
+        comparison = json.loads(desk.run("archive", "compare", "2603.00101", "2603.00102", "--json", **environment))
         asked = [request.turns[0] for request in server.requests]
     shown = sum("<examples " in question for question in asked)
-    with_examples, without = told["with_examples"], told["without_examples"]
+    with_examples, without = comparison["with_examples"], comparison["without_examples"]
     assert with_examples["examples"] > 0 == without["examples"]
     assert shown == 1 + 4, "the warm-up and every attempt of one side, and none of the other"
     assert with_examples["papers"] == without["papers"] == 2
     assert with_examples["score"] == without["score"] == 96
     assert with_examples["attempts"] == without["attempts"] == 2
     assert with_examples["input_tokens"] == without["input_tokens"] == 8 * 100, "the warm-up is not counted"
-    assert told["differences"]["score"] == {"mean": 0.0, "interval": [0.0, 0.0]}
-    assert set(told["differences"]) == {"score", "attempts", "tokens", "seconds"}
+    assert comparison["differences"]["score"] == {"mean": 0.0, "interval": [0.0, 0.0]}
+    assert set(comparison["differences"]) == {"score", "attempts", "tokens", "seconds"}
     with desk.warehouse.reading() as connection:
         assert connection.execute("select count(*) from rewrite_items").fetchall() == [(0,)]
     assert counts(desk.warehouse)[V1] == 6
@@ -123,7 +123,9 @@ def test_a_comparison_that_fails_half_way_shows_its_results_so_far_and_names_the
         out, err = process.communicate(timeout=240)
     assert process.returncode == 1
     assert f"error: the comparison ended early at {at}: " in err and "Traceback" not in err
-    told = json.loads(out) if papers else None
-    assert (told and [told[f"with{side}_examples"]["papers"] for side in ("", "out")]) == (papers and [papers, papers])
-    assert papers is None or (told or {})["differences"]["score"]["interval"] is None, "one paper has no interval"
+    record = json.loads(out) if papers else None
+    assert (record and [record[f"with{side}_examples"]["papers"] for side in ("", "out")]) == (
+        papers and [papers, papers]
+    )
+    assert papers is None or (record or {})["differences"]["score"]["interval"] is None, "one paper has no interval"
     assert papers or out == ""

@@ -43,9 +43,9 @@ def test_full_texts_are_fetched_within_a_limit_and_those_left_are_named(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(ask, "FETCHING_SECONDS", 0.0)
     app(["ask", "--extractive", "--fetch", "1", QUESTION], standalone_mode=False)
-    said = capsys.readouterr()
-    assert f"note: {RAISED.paper_id} was not read: no time was left" in said.err
-    assert RAISED_SENTENCE in said.out
+    printed = capsys.readouterr()
+    assert f"note: {RAISED.paper_id} was not read: no time was left" in printed.err
+    assert RAISED_SENTENCE in printed.out
 
 
 def test_a_process_killed_between_its_calls_pays_only_for_the_rest(desk: Desk) -> None:

@@ -107,12 +107,12 @@ def test_running_again_changes_nothing_and_reports_it(desk: Desk) -> None:
 
 def test_a_run_with_nothing_to_do_opens_the_store_at_most_once_a_step_and_then_not_at_all(desk: Desk) -> None:
     forget_stamps(desk.warehouse.path)
-    told = [json.loads(observed(desk, _OPENINGS, "run").splitlines()[-1]) for _ in range(2)]
+    observations = [json.loads(observed(desk, _OPENINGS, "run").splitlines()[-1]) for _ in range(2)]
     steps = 1 + len(list((desk.folder / "profiles").iterdir())) * sum(
         step.grid in (Grid.PROFILE, Grid.PROFILE_DAY) for step in STEPS
     )
-    assert 0 < told[0]["openings"] <= steps and told[0]["dagster"]
-    assert told[1] == {"openings": 0, "dagster": False, "store": False}
+    assert 0 < observations[0]["openings"] <= steps and observations[0]["dagster"]
+    assert observations[1] == {"openings": 0, "dagster": False, "store": False}
 
 
 READING = (
@@ -136,14 +136,14 @@ def test_what_only_reads_loads_neither_the_graph_nor_frames_nor_a_framework(desk
     desk.papers("few.json", []).write_text(json.dumps(week(DAYS)), encoding="utf-8")
     plan = {"rewritten_question": "traffic forecasting", "data_types": ["abstract"]}
     desk.papers("plan.json", []).write_text(json.dumps(plan), encoding="utf-8")
-    told = observed(desk, _LOADED, json.dumps(READING)).splitlines()[-1]
-    assert json.loads(told) == {}, "a command of the key has loaded the modules"
+    modules = observed(desk, _LOADED, json.dumps(READING)).splitlines()[-1]
+    assert json.loads(modules) == {}, "a command of the key has loaded the modules"
 
 
 def test_importing_the_same_file_again_changes_nothing(desk: Desk) -> None:
     before = desk.state()
-    told = json.loads(desk.run("import", str(desk.folder / "papers.jsonl"), "--json"))
-    assert (told["added"], told["updated"], told["unchanged"]) == (0, 0, 18)
+    counts = json.loads(desk.run("import", str(desk.folder / "papers.jsonl"), "--json"))
+    assert (counts["added"], counts["updated"], counts["unchanged"]) == (0, 0, 18)
     assert desk.state() == before
 
 
@@ -181,8 +181,8 @@ def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
     desk.profile("graphs", GRAPHS)
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
     desk.run("run", "--since", DAYS[1])
-    told = json.loads(desk.run("changed", "graphs", "--json"))
-    assert {move["reason"] for move in told["left"]} == {"already shown: it was in your list on an earlier day"}
+    changes = json.loads(desk.run("changed", "graphs", "--json"))
+    assert {move["reason"] for move in changes["left"]} == {"already shown: it was in your list on an earlier day"}
     assert "first of that day" in desk.refused("changed", "graphs", "--edit")
     desk.profile("graphs", {**GRAPHS, "interests": SPEECH["interests"]})
     desk.run("run", "--since", DAYS[1])
@@ -192,21 +192,21 @@ def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
 
 def test_evaluate_measures_the_modes_and_compares_two(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    told = json.loads(desk.run("evaluate", "--mode", "hybrid", "--against", "random", "--json"))
-    ndcg = {name: figures[0]["mean"] for name, figures in told["rankers"].items()}
+    record = json.loads(desk.run("evaluate", "--mode", "hybrid", "--against", "random", "--json"))
+    ndcg = {name: figures[0]["mean"] for name, figures in record["rankers"].items()}
     assert ndcg["hybrid"] > 0.7 > 0.3 > ndcg["random"]
-    assert told["comparison"][0]["difference"] == pytest.approx(ndcg["hybrid"] - ndcg["random"])
+    assert record["comparison"][0]["difference"] == pytest.approx(ndcg["hybrid"] - ndcg["random"])
     assert "no ranker 'magic'" in desk.refused("evaluate", "--mode", "magic")
 
 
 def test_status_counts_what_is_stored_and_names_a_broken_profile(desk: Desk) -> None:
     broken = desk.profile("broken", '{"interests": {"primary": "graphs"}}')
     try:
-        told = json.loads(desk.run("status", "--json"))
+        status = json.loads(desk.run("status", "--json"))
     finally:
         broken.unlink()
-    assert (told["papers"], told["days"]) == (18, 3)
-    assert "interests.primary" in told["profiles"]["broken"]
+    assert (status["papers"], status["days"]) == (18, 3)
+    assert "interests.primary" in status["profiles"]["broken"]
 
 
 def test_rank_prints_the_result_and_keeps_it(desk: Desk) -> None:
@@ -227,8 +227,8 @@ def test_days_ranked_in_a_row_do_not_repeat_a_paper(tmp_path: Path) -> None:
     lists = [set(listed[1:]) for listed in desk.state()["files"]]
     assert len(lists) == 3
     assert len(set().union(*lists)) == sum(map(len, lists))
-    told = json.loads(desk.run("explain", "graphs", "2603.00103", "--json"))
-    assert told["candidate"]["reason"] == "ALREADY_SHOWN"
+    explanation = json.loads(desk.run("explain", "graphs", "2603.00103", "--json"))
+    assert explanation["candidate"]["reason"] == "ALREADY_SHOWN"
 
 
 def test_a_day_is_fetched_from_arxiv_and_ranked_and_a_refusal_of_semantic_scholar_is_reported(tmp_path: Path) -> None:
@@ -243,8 +243,8 @@ def test_a_day_is_fetched_from_arxiv_and_ranked_and_a_refusal_of_semantic_schola
             "PAPER_ASSETS_SEMANTIC_SCHOLAR": "on",
             "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": scholar.url,
         }
-        told, warned = desk.heard("fetch", "--day", DAYS[0], "--json", PAPER_ASSETS_REQUEST_INTERVAL="0", **sources)
-    assert json.loads(told) == {DAYS[0]: 6}
+        counts, warned = desk.heard("fetch", "--day", DAYS[0], "--json", PAPER_ASSETS_REQUEST_INTERVAL="0", **sources)
+    assert json.loads(counts) == {DAYS[0]: 6}
     assert "warning: Semantic Scholar did not answer: 127.0.0.1 asks us to slow down (HTTP 429)" in warned
     assert "2603.00103" in desk.run("run")
 

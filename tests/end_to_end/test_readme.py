@@ -51,10 +51,14 @@ def test_the_demo_ends_with_commands_as_it_was_called(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [called, "demo"])
     monkeypatch.setenv("PATH", f"{program.parent}" if found_by_name else f"{tmp_path}")
-    said = next_commands(program_as_called())
-    assert re.findall(r"^  (\S+) (\S+)", said, re.MULTILINE) == [(shown, "start"), (shown, "explain"), (shown, "up")]
+    commands = next_commands(program_as_called())
+    assert re.findall(r"^  (\S+) (\S+)", commands, re.MULTILINE) == [
+        (shown, "start"),
+        (shown, "explain"),
+        (shown, "up"),
+    ]
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
-    assert (said in page) == (shown == ".venv/bin/paper-assets")
+    assert (commands in page) == (shown == ".venv/bin/paper-assets")
 
 
 def test_the_specification_lists_every_asset() -> None:

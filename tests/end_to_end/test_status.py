@@ -80,10 +80,10 @@ def test_without_a_run_status_checks_once_and_again_after_a_list_or_page_was_tou
 
 def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    said = desk.run("status")
-    assert "none yet; after making a profile, `paper-assets start --days 7` fetches and ranks the last week" in said
-    assert "none yet; `paper-assets profile new` makes one" in said
-    assert "–" not in said
+    output = desk.run("status")
+    assert "none yet; after making a profile, `paper-assets start --days 7` fetches and ranks the last week" in output
+    assert "none yet; `paper-assets profile new` makes one" in output
+    assert "–" not in output
     desk.profile("graphs", GRAPHS)
     assert "none yet; `paper-assets start --days 7`" in desk.run("status")
 

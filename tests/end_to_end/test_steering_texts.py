@@ -51,16 +51,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 def test_control_sequences_in_a_paper_reach_no_store_page_graph_terminal_or_answer(desk: Desk) -> None:
-    told: list[str] = []
+    outputs: list[str] = []
     for command in (["explain", "traffic", "2603.00001"], ["explain", "traffic", "2603.00001", "--json"]):
-        told.append(desk.run(*command))
+        outputs.append(desk.run(*command))
     with raw_host(desk) as host:
         host.handshake()
         ranked = host.call("todays_ranking", profile="traffic")
         assert ranked["papers"][0]["title"].startswith(SUBJECT)
-        told += [json.dumps(ranked), host.call("read_digest", profile="traffic")["text"]]
-        told.append(host.call("export_citations", profile="traffic")["text"])
-    assert [text for text in told if steering_in(text)] == []
+        outputs += [json.dumps(ranked), host.call("read_digest", profile="traffic")["text"]]
+        outputs.append(host.call("export_citations", profile="traffic")["text"])
+    assert [text for text in outputs if steering_in(text)] == []
     kept = [file for file in desk.folder.rglob("*") if file.is_file()]
     assert any(file.suffix == ".db" for file in kept) and any(file.suffix == ".html" for file in kept)
     raw = ("\x1b]8;", "\u202e", "\u2066", "\\u001b]8", "\\u202e", "\\u2066")
@@ -85,7 +85,7 @@ def test_no_control_sequence_reaches_the_terminal(show: Any, capsys: pytest.Capt
 
 
 def test_no_control_sequence_of_a_model_or_of_an_mcp_answer_is_passed_on() -> None:
-    said = json.dumps(dict.fromkeys(Reading.model_fields, STEERING))
-    assert steering_in(read_answer(said, Reading).model_dump_json()) == []
-    told = bounded_answer({"title": STEERING, "list": [STEERING]}, most=1_000, secrets=Outgoing({}, {}))
-    assert steering_in(told.content[0].text) == []
+    reading = json.dumps(dict.fromkeys(Reading.model_fields, STEERING))
+    assert steering_in(read_answer(reading, Reading).model_dump_json()) == []
+    answer = bounded_answer({"title": STEERING, "list": [STEERING]}, most=1_000, secrets=Outgoing({}, {}))
+    assert steering_in(answer.content[0].text) == []

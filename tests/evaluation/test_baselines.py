@@ -43,7 +43,7 @@ def test_newest_first_goes_by_date_and_not_by_text(labelled: LabelledSet) -> Non
     assert np.argsort(-scores).tolist() == [1, 0, 2, 3]
 
 
-def test_newest_first_is_no_baseline_where_nothing_is_dated(tmp_path: Path) -> None:
+def test_newest_first_is_left_out_of_the_baselines_without_dates(tmp_path: Path) -> None:
     undated = load_labelled_set(write_set(tmp_path, docs=[{"id": "d1", "text": "frogs"}, {"id": "d4", "text": "x"}]))
     assert "newest" not in baselines(undated, seed=1)
 

@@ -27,7 +27,7 @@ def test_a_version_in_a_graded_id_does_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profiles", "grades", "told"),
+    ("profiles", "grades", "message"),
     [
         ("[]", GRADES, "profiles.json: expected an object of profiles by name, got list"),
         ("{}", "{}", "profiles.json: names no profile"),
@@ -45,12 +45,12 @@ def test_a_version_in_a_graded_id_does_not_matter(tmp_path: Path) -> None:
         (PROFILES, {**GRADES, "stones": {"2603.00003": 1, "2603.00003v1": 2}}, "is graded twice, and not alike"),
     ],
 )
-def test_what_is_no_judged_list_is_refused_in_one_line(
-    profiles: object, grades: object, told: str, tmp_path: Path
+def test_an_invalid_judged_list_is_refused_in_one_line(
+    profiles: object, grades: object, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
         load_judged_lists(write_lists(tmp_path, profiles=profiles, grades=grades))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -125,7 +125,7 @@ def test_a_query_judged_but_without_a_relevant_document_is_not_scored(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("docs.jsonl", '{"id": "d1"}\n{"id": ', "docs.jsonl:2: not valid JSON"),
         ("docs.jsonl", "[1]\n", "docs.jsonl:1: expected an object"),
@@ -143,12 +143,12 @@ def test_a_query_judged_but_without_a_relevant_document_is_not_scored(tmp_path: 
         ("qrels.tsv", "", "qrels.tsv is empty"),
     ],
 )
-def test_a_set_that_cannot_be_read_says_where_and_why(name: str, content: str, said: str, tmp_path: Path) -> None:
+def test_a_set_that_cannot_be_read_says_where_and_why(name: str, content: str, message: str, tmp_path: Path) -> None:
     write_set(tmp_path)
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InvalidInput) as error:
         load_labelled_set(tmp_path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -188,9 +188,7 @@ def test_a_difference_is_paired_by_profile_and_its_mean_is_that_of_the_differenc
     assert set(one) == set(figures.keys) - {("hybrid", "general")}
 
 
-def test_a_name_that_is_no_list_or_purpose_is_refused_with_the_ones_there_are(
-    lists: JudgedLists, warehouse: Warehouse
-) -> None:
+def test_an_unknown_list_or_purpose_is_refused_with_the_known_ones(lists: JudgedLists, warehouse: Warehouse) -> None:
     with pytest.raises(InvalidInput, match="no list 'magic' for this set; choose among hybrid, hyb"):
         judge(warehouse, lists, "magic")
     with pytest.raises(InvalidInput, match="no purpose 'fun'; choose among own, general"):
@@ -248,8 +246,8 @@ def test_calibration_agrees_with_a_plain_twin(papers: list[tuple[float, int]]) -
     )
     hits = [(probability, float(grade >= 2)) for probability, grade in papers]
     assert report.brier == pytest.approx(sum((p - y) ** 2 for p, y in hits) / len(hits))
-    told = [-math.log(min(max(p if y else 1 - p, 1e-9), 1 - 1e-9)) for p, y in hits]
-    assert report.log_loss == pytest.approx(sum(told) / len(told), rel=1e-6, abs=1e-8)
+    losses = [-math.log(min(max(p if y else 1 - p, 1e-9), 1 - 1e-9)) for p, y in hits]
+    assert report.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-6, abs=1e-8)
     assert sum(one.papers for one in report.bins) == len(papers)
     assert sum(one.judged for one in report.bins) == sum(grade != UNJUDGED for _, grade in papers)
     error = 0.0

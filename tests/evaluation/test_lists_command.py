@@ -38,18 +38,18 @@ def test_lists_are_a_table_or_json_with_the_same_figures(command: Command, lists
     asked = ("--lists", lists, "--papers", papers, "--mode", "hybrid", "--mode", "bm25", "--against", "bm25")
     out, _, code = command(*asked)
     assert code == 0
-    for told in ("lists: 2 profiles, 2026-03-12", "minus bm25, paired by profile", "hybrid, purpose own, by profile"):
-        assert told in out
-    told = json.loads(command(*asked, "--json")[0])
-    assert (told["set"], told["as_of"], told["unknown"], told["against"]) == ("lists", "2026-03-12", 0, "bm25")
-    hybrid, bm25 = told["lists"]
+    for phrase in ("lists: 2 profiles, 2026-03-12", "minus bm25, paired by profile", "hybrid, purpose own, by profile"):
+        assert phrase in out
+    record = json.loads(command(*asked, "--json")[0])
+    assert (record["set"], record["as_of"], record["unknown"], record["against"]) == ("lists", "2026-03-12", 0, "bm25")
+    hybrid, bm25 = record["lists"]
     for metric in ("precision@5", "precision@10", "ndcg@10", "on_topic"):
         mean = hybrid["together"][metric]["mean"]
         values = [profile[metric] for profile in hybrid["profiles"].values() if profile[metric] is not None]
         assert mean == pytest.approx(sum(values) / len(values))
         assert f"{mean:.3f} [" in out
     assert hybrid["profiles"]["frogs"]["papers"][0].keys() == {"paper_id", "grade", "shown", "relevance"}
-    (pair,) = told["comparisons"]
+    (pair,) = record["comparisons"]
     difference = hybrid["together"]["ndcg@10"]["mean"] - bm25["together"]["ndcg@10"]["mean"]
     assert pair["ndcg@10"]["difference"] == pytest.approx(difference)
 
@@ -70,9 +70,9 @@ def test_days_are_replayed_as_a_table_or_as_json_with_every_list(command: Comman
     out, _, code = command(*asked)
     assert code == 0
     assert "lists: 3 days up to 2026-03-12, 2 papers a day, none twice" in out and "together" in out
-    told = json.loads(command(*asked, "--json")[0])
-    assert (told["days"], told["k"], told["last"]) == (3, 2, "2026-03-12")
-    for profile in told["profiles"]:
+    record = json.loads(command(*asked, "--json")[0])
+    assert (record["days"], record["k"], record["last"]) == (3, 2, "2026-03-12")
+    for profile in record["profiles"]:
         assert profile["shown"] == len(profile["lists"])
         assert {line["day"] for line in profile["lists"]} <= {"2026-03-10", "2026-03-11", "2026-03-12"}
 
@@ -85,7 +85,7 @@ def test_papers_that_were_judged_but_are_not_there_are_counted(command: Command,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--lists", "LISTS"), "name the file that holds them with --papers"),
         (("--lists", "LISTS", "--papers", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
@@ -105,13 +105,13 @@ def test_papers_that_were_judged_but_are_not_there_are_counted(command: Command,
     ],
 )
 def test_a_mistake_ends_in_one_line_that_says_what_to_do(
-    arguments: tuple[str, ...], told: str, command: Command, lists: Path, papers: Path
+    arguments: tuple[str, ...], message: str, command: Command, lists: Path, papers: Path
 ) -> None:
     places = {"LISTS": str(lists), "PAPERS": str(papers)}
     _, err, code = command(*(places.get(argument, argument) for argument in arguments))
     assert code == 1
     lines = [line for line in err.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: ") and told in lines[0]
+    assert len(lines) == 1 and lines[0].startswith("error: ") and message in lines[0]
 
 
 def test_broken_papers_end_in_one_line_too(command: Command, lists: Path, tmp_path: Path) -> None:

@@ -31,17 +31,17 @@ def test_two_processes_archiving_at_once_lose_nothing_and_keep_one_of_each(tmp_p
         assert [answers.recv() for answers in writers] == ["ready"] * 2
         for answers in writers:
             answers.send("go")
-        told = [[answers.recv() for _ in range(EACH)] for answers in writers]
+        answers_by_writer = [[answers.recv() for _ in range(EACH)] for answers in writers]
     archive = invented_archive(tmp_path)
     kept = {each.id: each.original_text for each in best_practices(archive.warehouse, archive.collection)}
     assert sorted(kept.values()) == sorted(
         f"Original {number} of {name}." for number in range(EACH) for name in ("one", "other", "all")
     )
-    own = [mine for each in told for mine, _, _, _ in each]
-    shared = [(first[1], second[1]) for first, second in zip(*told, strict=True)]
+    own = [mine for each in answers_by_writer for mine, _, _, _ in each]
+    shared = [(first[1], second[1]) for first, second in zip(*answers_by_writer, strict=True)]
     assert None not in own
     assert all((first is None) != (second is None) for first, second in shared), "one was kept, the other refused"
-    assert {note for each in told for *_, first, second in each for note in (first, second)} == {None}
+    assert {note for each in answers_by_writer for *_, first, second in each for note in (first, second)} == {None}
     assert sync_archive(archive).upserted == 0, "Chroma has followed already"
     ids = sorted(kept)
     assert archive.embedder is not None
@@ -80,17 +80,17 @@ def test_a_process_killed_at_any_moment_leaves_an_archive_that_still_works(tmp_p
     fill(archive, [practice(number) for number in range(20)])
     chance = random.Random(3)
     for _ in range(3):
-        told: set[str] = set()
+        seen: set[str] = set()
         with process(archive_for_ever, tmp_path) as (writer, answers):
-            told.add(answers.recv())
+            seen.add(answers.recv())
             writer.join(chance.uniform(0, 0.5))  # it does not end: kill it at some moment of the next one
             writer.kill()
             writer.join()
             with suppress(EOFError):
                 while True:
-                    told.add(answers.recv())
+                    seen.add(answers.recv())
         kept = best_practices(archive.warehouse, archive.collection)
-        assert told <= {each.id for each in kept}
+        assert seen <= {each.id for each in kept}
         assert len({each.original_text for each in kept}) == len(kept)
         sync_archive(archive)
         held = fetch(archive.index, archive.collection, [each.id for each in kept])

@@ -66,11 +66,11 @@ def test_bad_profiles_of_every_kind_stop_neither_status_nor_run_nor_the_good_one
     (folder / "gone").symlink_to(folder / "nothing")
     (folder / "circle").symlink_to("circle")
     (folder / "linked").symlink_to(folder / "graphs")
-    told = json.loads(desk.run("status", "--json"))["profiles"]
-    good = {name for name, state in told.items() if state == "good"}
+    states = json.loads(desk.run("status", "--json"))["profiles"]
+    good = {name for name, state in states.items() if state == "good"}
     assert good == {"graphs", "speech", "linked"}
-    assert set(told) - good == {"digits", "deep", "endless", "pipe", "asks", "has-read", "gone", "circle"}
-    assert all(name in line for name, line in told.items() if name not in good)
+    assert set(states) - good == {"digits", "deep", "endless", "pipe", "asks", "has-read", "gone", "circle"}
+    assert all(name in line for name, line in states.items() if name not in good)
     shown = json.loads(desk.run("run", "--json"))
     assert {each["profile"] for each in shown} == good
 
@@ -152,7 +152,7 @@ def _lead_nowhere(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda file: os.truncate(file, file.stat().st_size // 2), "cannot be used"),
         (lambda file: os.truncate(file, 0), "cannot be used"),
@@ -164,13 +164,13 @@ def _lead_nowhere(file: Path) -> None:
     ids=["half of it", "empty", "a letter", "SQLite's", "a pipe", "a dangling link"],
 )
 def test_a_damaged_or_foreign_warehouse_is_named_and_left_as_it_is(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None], said: str
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None], message: str
 ) -> None:
     file = desk.folder / "data" / NAME
     damage(file)
     before = file.read_bytes() if file.is_file() else None
     line = refused(desk, monkeypatch, "status")
-    assert str(file) in line and said in line and "download" not in line
+    assert str(file) in line and message in line and "download" not in line
     assert before is None or file.read_bytes() == before
 
 
@@ -183,7 +183,7 @@ def test_the_data_folder_of_another_user_is_named_and_no_file_in_it_is_called_br
     folder.chmod(0)
     prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     try:
-        told = {
+        results = {
             command: subprocess.run(
                 [*prefix, *COMMAND, *command.split()],
                 cwd=desk.folder,
@@ -198,10 +198,10 @@ def test_the_data_folder_of_another_user_is_named_and_no_file_in_it_is_called_br
     finally:
         folder.chmod(mode)
     file = folder / NAME
-    assert told["status"].stderr == (
+    assert results["status"].stderr == (
         f"error: {file} cannot be used: Permission denied; check permissions or set PAPER_ASSETS_HOME\n"
     )
-    assert f"problem: papers: {file}: Permission denied\n  fix: check permissions" in told["doctor --offline"].stdout
+    assert f"problem: papers: {file}: Permission denied\n  fix: check permissions" in results["doctor --offline"].stdout
 
 
 def test_a_deleted_warehouse_counts_as_empty_and_an_import_restores_it(desk: Desk) -> None:
@@ -215,10 +215,10 @@ def test_a_full_disk_is_reported_in_one_line_and_with_free_space_the_same_comman
     started = desk.start("run", "--as-of", DAYS[0])
     # Before Python imports our code: limit the size of files, as on a full disk.
     resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
-    _, said = started.communicate(timeout=240)
+    _, errors = started.communicate(timeout=240)
     assert started.returncode != 0
-    lines = [line for line in said.splitlines() if line.strip()]
-    assert lines and all(line.startswith("error: ") for line in lines), said
+    lines = [line for line in errors.splitlines() if line.strip()]
+    assert lines and all(line.startswith("error: ") for line in lines), errors
     undisturbed = json.loads(desk.run("run", "--as-of", DAYS[0], "--json"))
     assert [len(each["papers"]) for each in undisturbed] == [2, 2]
     assert all(Path(each["file"]).exists() and Path(each["digest"]).exists() for each in undisturbed)

@@ -38,7 +38,7 @@ def advance_here(answers: Connection, warehouse: Warehouse, environ: dict[str, s
     answers.send(advance(warehouse, writer, item))
 
 
-def told(item: RewriteItem) -> list[tuple[int, str, int, str]]:
+def attempts_in_brief(item: RewriteItem) -> list[tuple[int, str, int, str]]:
     return [(each.attempt, each.text, each.score, each.critique) for each in item.attempts]
 
 
@@ -75,7 +75,7 @@ def test_the_next_process_continues_after_a_kill_at_any_question_of_any_attempt(
     assert killed == len(questions)
     assert done == rewrite_item(warehouse, item.item)
     assert (done.outcome, done.kept) == ("passed", 3)
-    assert told(done) == [
+    assert attempts_in_brief(done) == [
         (number, f"A small memory is enough to count sheep, {draft(number)}.", score, f"critique of {draft(number)}")
         for number, score in enumerate((60, 70, 92), start=1)
     ]

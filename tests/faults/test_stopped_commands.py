@@ -78,12 +78,12 @@ def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_continues(
     assert "5" in desk.run("fetch", "--day", f"{DAY}", **asking(arxiv))
 
 
-def test_a_fetch_that_finds_another_one_at_work_says_whose_it_is(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
+def test_a_fetch_beside_another_one_names_its_process(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     first = desk.start("fetch", "--day", f"{DAY}", **asking(arxiv))
     wait_until_it_asks(first, arxiv)
-    told = desk.refused("fetch", "--day", f"{DAY}", PAPER_ASSETS_STORE_DEADLINE="1", **asking(arxiv))
-    assert f"pid {first.pid}" in told and "'arxiv'" in told and "PAPER_ASSETS_STORE_DEADLINE" in told
+    message = desk.refused("fetch", "--day", f"{DAY}", PAPER_ASSETS_STORE_DEADLINE="1", **asking(arxiv))
+    assert f"pid {first.pid}" in message and "'arxiv'" in message and "PAPER_ASSETS_STORE_DEADLINE" in message
     first.kill()
     first.communicate()
 
@@ -107,8 +107,8 @@ def test_a_damaged_file_of_dagsters_is_named_in_one_line(
         log.unlink()
     damaged.write_bytes(content)
     try:
-        told = desk_with_history.refused("run")
-        assert f"{damaged}" in told and says in told
+        message = desk_with_history.refused("run")
+        assert f"{damaged}" in message and says in message
     finally:
         damaged.write_bytes(whole)
 

@@ -9,7 +9,7 @@ from tests.faults.storm.counts import Counts
 
 
 @pytest.mark.timeout(1800)  # minutes on an idle machine
-def test_a_command_killed_at_any_write_and_said_again_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
+def test_a_command_killed_at_any_write_and_repeated_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
     cases = tuple(case for case in kills.CASES if not case.costly)
     counts = kills.run(20261122, 8, tmp_path, cases=cases)
     assert counts.held, "\n".join(counts.lines())
@@ -21,7 +21,7 @@ def test_five_processes_on_one_home_lose_nothing_and_no_reader_fails(tmp_path: P
     assert counts.held, "\n".join(counts.lines())
 
 
-def test_a_storm_that_loses_doubles_or_hides_anything_has_not_held() -> None:
+def test_a_run_that_loses_doubles_or_hides_anything_has_failed() -> None:
     counts = {"part": "kills", "unit": "kill points", "tried": 3}
     assert Counts(**counts, whole=2, missing=1).held  # type: ignore[arg-type]
     for fault in ("lost", "doubled", "silent"):

@@ -49,8 +49,8 @@ def undisturbed_desk(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     outcome = run_desk(fill(tmp_path_factory.mktemp("undisturbed_desk")))
     assert outcome.stopped is None and outcome.failures == {}
     assert len(outcome.neighbour) == 2 + 5 + 2 + len(VIEWS) + 2 + len(CALLS) + 1, "and page, all profiles, MCP, status"
-    said = [answer for name, answer in outcome.neighbour.items() if name.startswith(("page", "MCP"))]
-    assert all(answer.startswith(b"200 ") and b'"error' not in answer for answer in said)
+    answers = [answer for name, answer in outcome.neighbour.items() if name.startswith(("page", "MCP"))]
+    assert all(answer.startswith(b"200 ") and b'"error' not in answer for answer in answers)
     return outcome
 
 

@@ -213,8 +213,8 @@ def work_on_a_full_disk(answers, warehouse: Warehouse, free: int) -> None:  # ty
 def test_a_full_disk_is_reported_in_one_line_and_loses_nothing(warehouse: Warehouse, free: int) -> None:
     replace_day(warehouse, MONDAY, [paper()])
     with process(work_on_a_full_disk, warehouse, free) as (_, answers):
-        told = [answers.recv() for _ in range(3)]
-    refused = [line for line in told if line != "done"]
+        outcomes = [answers.recv() for _ in range(3)]
+    refused = [line for line in outcomes if line != "done"]
     assert refused
     assert all("free space" in line and "\n" not in line for line in refused)
     assert set(stored(warehouse)) == {paper().paper_id}

@@ -98,7 +98,7 @@ def test_a_paper_listed_for_the_next_day_is_stored_under_its_own_day_and_reporte
     late = replace(SIXTEEN[15], title="Listed late")
     with loopback_arxiv(script=[feed(SIXTEEN[:15]), feed([invented_paper(0, tuesday), late])] * 2) as arxiv:
         for _ in range(2):
-            told = json.loads(
+            status = json.loads(
                 desk.run("fetch", "--day", f"{MONDAY}", "--to", f"{tuesday}", "--json", **fetching(desk, arxiv))
             )
-            assert told == {f"{MONDAY}": 16, f"{tuesday}": 1}
+            assert status == {f"{MONDAY}": 16, f"{tuesday}": 1}

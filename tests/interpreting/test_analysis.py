@@ -216,7 +216,7 @@ def test_a_failing_model_leaves_the_paper(world: Outside, steps: list[Any], code
     assert KEY not in json.dumps(mapping)
 
 
-def test_no_key_leaves_the_paper_and_says_which_is_missing(world: Outside) -> None:
+def test_without_a_key_the_paper_is_returned_and_the_missing_key_named(world: Outside) -> None:
     world.arxiv.papers.append(titled(1, "Folding Caches"))
     world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("We fold."))
     found = interpret_paper(world.clients(), {"arxiv_id": ID})
@@ -307,7 +307,7 @@ def test_a_bad_query_is_an_error_and_asks_no_model(world: Outside, query: Any, e
         assert server.requests == []
 
 
-def test_what_cannot_be_analyzed_is_said_before_anybody_is_asked(world: Outside) -> None:
+def test_what_cannot_be_analyzed_is_refused_before_any_request(world: Outside) -> None:
     with loopback_llm(reads) as server:
         clients = world.clients(**server.environ("openai"))
         with pytest.raises(InvalidInput, match="analysis_type"):
@@ -324,13 +324,13 @@ def test_what_cannot_be_analyzed_is_said_before_anybody_is_asked(world: Outside)
 def test_progress_grows_through_fetching_and_reading(world: Outside) -> None:
     world.arxiv.papers.append(titled(1, "Folding Caches"))
     world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf("\n".join(f"Line {n} of this text is not short." for n in range(60))))
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     with loopback_llm(reads) as server:
         clients = world.clients(**server.environ("openai"))
-        clients = replace(clients, progress=lambda done, total, what: told.append((done, total)))
+        clients = replace(clients, progress=lambda done, total, what: reported.append((done, total)))
         interpret_paper(clients, {"arxiv_id": ID})
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert all(done <= total for done, total in told) and told[-1][0] == told[-1][1]
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert all(done <= total for done, total in reported) and reported[-1][0] == reported[-1][1]
 
 
 def test_an_unreachable_server_is_an_llm_error_and_no_secret_is_logged(

@@ -163,7 +163,7 @@ def test_a_day_is_asked_for_in_one_request_and_a_large_one_in_several(day: Outsi
     assert [len(request.body) > 100 for request in day.scholar.requests] == [True, False]
 
 
-def test_answers_are_matched_by_place_but_not_against_what_they_say_themselves(day: Outside) -> None:
+def test_details_are_matched_by_place_and_dropped_if_their_id_differs(day: Outside) -> None:
     day.scholar.script = [found_json([known(2), None, known(3)])]
     clients = day.clients(**ON)
     with semantic_scholar.opened(clients.access(clients.started())) as scholar:

@@ -289,9 +289,9 @@ def bad_pdfs() -> dict[str, tuple[Answer, str]]:
 
 @pytest.mark.parametrize("name", bad_pdfs())
 def test_a_pdf_that_gives_no_text_is_named_and_leaves_nothing(one: Outside, name: str) -> None:
-    answer, said = bad_pdfs()[name]
+    answer, reason = bad_pdfs()[name]
     one.arxiv.pdfs[f"{ID}v2"] = answer
-    with pytest.raises(PdfFetchFailed, match=said) as raised:
+    with pytest.raises(PdfFetchFailed, match=reason) as raised:
         fetch_paper(one.clients(), arxiv_id=ID)
     assert raised.value.code == "PDF_FETCH_FAILED"
     assert "\n" not in str(raised.value)
@@ -308,7 +308,7 @@ def test_a_pdf_that_came_cut_off_is_asked_for_again(one: Outside) -> None:
     assert fetch_paper(one.clients(), arxiv_id=ID).content
 
 
-def test_a_pdf_that_grows_past_the_limit_without_a_word_is_left_there(one: Outside) -> None:
+def test_a_pdf_of_unannounced_size_is_dropped_at_the_limit(one: Outside) -> None:
     server = socket.create_server(("127.0.0.1", 0))
     sent = 0
 
@@ -440,9 +440,9 @@ def test_a_paper_given_as_json_must_be_one(record: Any) -> None:
 
 
 def test_progress_only_grows_and_can_stop_the_call(one: Outside) -> None:
-    told: list[tuple[int, int]] = []
-    fetch_paper(replace(one.clients(), progress=lambda done, total, what: told.append((done, total))), arxiv_id=ID)
-    assert told == sorted(told) and told[-1] == (2, 2)
+    reported: list[tuple[int, int]] = []
+    fetch_paper(replace(one.clients(), progress=lambda done, total, what: reported.append((done, total))), arxiv_id=ID)
+    assert reported == sorted(reported) and reported[-1] == (2, 2)
 
     class Enough(Exception):
         pass

@@ -114,7 +114,7 @@ def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Com
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["search", ""], "query"),
         (["search", "x", "--max-results", "1000"], "max_results"),
@@ -128,12 +128,12 @@ def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Com
         (["analyze", "README.md"], "README.md"),
     ],
 )
-def test_a_mistake_is_one_line_and_a_code(command: Command, arguments: list[str], said: str) -> None:
+def test_a_mistake_is_one_line_and_a_code(command: Command, arguments: list[str], message: str) -> None:
     out, err, code = command(*arguments)
     assert code == 1
     assert out.strip() == ""
     [line] = [line for line in err.splitlines() if line.strip()]
-    assert line.startswith("error: ") and said in line
+    assert line.startswith("error: ") and message in line
 
 
 def test_a_broken_analysis_is_one_line_too(command: Command, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_papers_of_other_sources_are_asked_for_by_what_they_are_called_there(wor
     assert related(clients, paper_id=f"S2:{7:040x}", relation="cited_by").papers == ()
 
 
-def test_what_cannot_be_asked_is_said_in_one_line(world: Outside) -> None:
+def test_an_impossible_request_is_refused_in_one_line(world: Outside) -> None:
     clients = world.clients()
     with pytest.raises(PaperNotFound, match=r"does not know 2601\.05009"):
         related(clients, paper_id="2601.05009")

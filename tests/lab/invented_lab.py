@@ -106,9 +106,9 @@ def lab(folder: Path, *options: str, open_files: int | None = None, **environ: s
         )
     assert process.stdout is not None
     try:
-        said = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", said)
-        assert found, said + log.read_text("utf-8")
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, line + log.read_text("utf-8")
         yield Lab(desk, found[0], tokens, items, practices, log)
     finally:
         end(process)

@@ -123,14 +123,16 @@ def test_mcp_takes_a_token_in_the_header_and_nowhere_else(served_lab: Lab) -> No
         ("/mcp", {"Authorization": "Bearer "}),
     ):
         for method in ("GET", "POST", "DELETE", "OPTIONS"):
-            status, told, text = served_lab.asked(method, path, **headers)
-            assert (status, told["WWW-Authenticate"], text) == (401, "Bearer", "a token is needed\n")
+            status, response_headers, text = served_lab.asked(method, path, **headers)
+            assert (status, response_headers["WWW-Authenticate"], text) == (401, "Bearer", "a token is needed\n")
 
 
 def test_with_a_token_there_is_no_stream_to_listen_to_and_no_session_to_end(served_lab: Lab) -> None:
     for method in ("GET", "DELETE"):
-        status, told, _ = served_lab.asked(method, "/mcp", Authorization=f"Bearer {served_lab.tokens['ada']}")
-        assert (status, told["Allow"]) == (405, "POST")
+        status, response_headers, _ = served_lab.asked(
+            method, "/mcp", Authorization=f"Bearer {served_lab.tokens['ada']}"
+        )
+        assert (status, response_headers["Allow"]) == (405, "POST")
 
 
 def test_a_removed_person_is_out_at_the_next_request(served_lab: Lab) -> None:
@@ -191,8 +193,8 @@ def test_a_search_leads_to_nothing_of_another_person(served_lab: Lab, query: str
 
 def test_the_command_line_searches_no_profile_of_another_person_for_a_profile(served_lab: Lab) -> None:
     desk = served_lab.desk
-    said = desk.refused("find", "speech", "in:speech", "--profile", "traffic")
-    assert "in:speech is not a profile of those who have traffic" in said
+    message = desk.refused("find", "speech", "in:speech", "--profile", "traffic")
+    assert "in:speech is not a profile of those who have traffic" in message
     desk.run("find", "traffic", "in:traffic", "--profile", "traffic")
 
 

@@ -89,7 +89,7 @@ def test_two_people_at_once_get_their_own_answers(served_lab: Lab, mode: str) ->
     assert heard
 
 
-def test_every_tool_is_known_by_what_it_says_of_profiles() -> None:
+def test_every_tool_declares_how_it_uses_profiles() -> None:
     """A new tool is put into one of these, so that it cannot be forgotten below."""
     assert BY_PROFILE.keys() | OF_THE_DESK | OF_NO_PROFILE == TOOLS | {"rate_paper"}
 

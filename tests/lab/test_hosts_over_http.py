@@ -41,13 +41,13 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert set(told["tools"]) == TOOLS | {"rate_paper"}
-    assert told["shown"]["structuredContent"]["papers"][0]["rank"] == 1
-    assert json.loads(told["refused"]["content"][0]["text"])["error"]["code"] == "INVALID_ARXIV_ID"
-    assert told["progress"] == sorted(told["progress"]) != []
-    assert "abort" in told["cancelled"].lower()
-    assert told["again"] == "speech"
+    outcome = json.loads(done.stdout)
+    assert set(outcome["tools"]) == TOOLS | {"rate_paper"}
+    assert outcome["shown"]["structuredContent"]["papers"][0]["rank"] == 1
+    assert json.loads(outcome["refused"]["content"][0]["text"])["error"]["code"] == "INVALID_ARXIV_ID"
+    assert outcome["progress"] == sorted(outcome["progress"]) != []
+    assert "abort" in outcome["cancelled"].lower()
+    assert outcome["again"] == "speech"
 
 
 @pytest.mark.parametrize(

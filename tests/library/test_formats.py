@@ -281,7 +281,7 @@ def test_a_library_is_liked_once_and_what_cannot_be_matched_is_listed(warehouse:
     assert (elsewhere.title, elsewhere.abstract, elsewhere.given_in) == ("Elsewhere", "We look elsewhere.", "import")
 
 
-def test_an_import_undoes_no_word_that_was_given_elsewhere_and_is_erased_with_the_ratings(warehouse: Warehouse) -> None:
+def test_an_import_overwrites_no_rating_given_elsewhere_and_is_erased_with_the_ratings(warehouse: Warehouse) -> None:
     folder = warehouse.path.parent / "profiles"
     rate(warehouse, "lab", "2601.05000", "no", given_in="page", now=NOW, profiles_dir=folder)
     import_library(warehouse, "lab", ENTRIES, now=NOW, profiles_dir=folder)

@@ -40,10 +40,10 @@ class Listener:
     """Replace the SDK's context and keep the reported progress."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[float, str | None]] = []
+        self.reports: list[tuple[float, str | None]] = []
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append((progress, message))
+        self.reports.append((progress, message))
 
 
 def answer(calls: Calls, work: Any, listener: Any) -> Mapping[str, Any]:
@@ -76,9 +76,9 @@ def test_progress_only_grows_and_continues_while_the_work_reports_nothing() -> N
     listener, enough = Listener(), threading.Event()
 
     class Counting(Listener):
-        async def report_progress(self, *told: Any) -> None:
-            await super().report_progress(*told)
-            if len(self.told) == 6:
+        async def report_progress(self, *reports: Any) -> None:
+            await super().report_progress(*reports)
+            if len(self.reports) == 6:
                 enough.set()
 
     listener = Counting()
@@ -89,10 +89,10 @@ def test_progress_only_grows_and_continues_while_the_work_reports_nothing() -> N
         return {"done": True}
 
     answer(Calls(secrets=NOTHING_HIDDEN, heartbeat=0.01), work, listener)
-    numbers = [number for number, _ in listener.told]
+    numbers = [number for number, _ in listener.reports]
     assert numbers == sorted(set(numbers))
-    assert [message for _, message in listener.told][:2] == ["started", "reading 1 of 2"]
-    assert listener.told[5][1] == "reading 1 of 2"
+    assert [message for _, message in listener.reports][:2] == ["started", "reading 1 of 2"]
+    assert listener.reports[5][1] == "reading 1 of 2"
 
 
 def test_a_fault_of_the_program_is_one_line_for_the_caller_and_a_trace_in_the_log(
@@ -182,18 +182,18 @@ def test_pages_of_a_text_joined_are_the_text(text: str, limit: int) -> None:
 
 def test_an_answer_that_would_be_too_long_has_its_long_strings_cut_and_reports_it() -> None:
     found = {"papers": [{"title": "short", "abstract": "y" * 9_000} for _ in range(5)], "score": float("nan")}
-    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
-    assert len(told.content[0].text) <= 12_000
-    assert told.structured_content["shortened"] is True
-    assert told.structured_content["papers"][4]["title"] == "short"
-    assert told.structured_content["score"] is None
+    result = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
+    assert len(result.content[0].text) <= 12_000
+    assert result.structured_content["shortened"] is True
+    assert result.structured_content["papers"][4]["title"] == "short"
+    assert result.structured_content["score"] is None
 
 
 def test_an_answer_that_is_too_long_names_some_of_three_thousand_authors_and_counts_the_others() -> None:
     found = {"paper": {"title": "A collaboration", "authors": [f"Author {number}" for number in range(3_000)]}}
-    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN).structured_content["paper"]
-    assert told["authors"][0] == "Author 0"
-    assert told["authors"][-1] == f"… ({3_000 - len(told['authors']) + 1} more)"
+    result = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN).structured_content["paper"]
+    assert result["authors"][0] == "Author 0"
+    assert result["authors"][-1] == f"… ({3_000 - len(result['authors']) + 1} more)"
 
 
 @given(
@@ -204,8 +204,8 @@ def test_an_answer_that_is_too_long_names_some_of_three_thousand_authors_and_cou
 def test_a_page_beside_the_rest_of_an_answer_fits_without_being_cut(note: int, sizes: list[int], offset: int) -> None:
     items = ["y" * size for size in sizes]
     found = paged({"note": "n" * note}, "papers", items, offset=offset)
-    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
-    assert told.structured_content == {**found, "note": "n" * note}
+    result = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
+    assert result.structured_content == {**found, "note": "n" * note}
     assert found["papers"] == items[offset : offset + len(found["papers"])]
 
 
@@ -219,10 +219,10 @@ def test_a_page_beside_the_rest_of_an_answer_fits_without_being_cut(note: int, s
 )
 def test_long_lists_of_any_kind_are_cut_and_reported_beside_the_page(rest: dict[str, Any]) -> None:
     found = paged(rest, "papers", [{"title": "A short one"}], offset=0)
-    told = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
-    assert len(told.content[0].text) <= 12_000
-    assert told.structured_content["shortened"] is True
-    assert told.structured_content["papers"] == [{"title": "A short one"}]
+    result = bounded_answer(found, most=12_000, secrets=NOTHING_HIDDEN)
+    assert len(result.content[0].text) <= 12_000
+    assert result.structured_content["shortened"] is True
+    assert result.structured_content["papers"] == [{"title": "A short one"}]
 
 
 def test_an_answer_that_cannot_be_cut_is_refused_with_what_to_do() -> None:
@@ -251,15 +251,15 @@ def test_an_answer_that_cannot_be_cut_is_refused_with_what_to_do() -> None:
     ],
 )
 def test_each_error_says_whether_another_try_is_worth_it(error: Exception, code: str, again: bool) -> None:
-    told = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
-    assert (told["code"], told["details"]["worth_another_try"]) == (code, again)
+    result = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
+    assert (result["code"], result["details"]["worth_another_try"]) == (code, again)
 
 
 @pytest.mark.parametrize("secret", ["12345678", 'quo"te-0123', "back\\slash-0123", "line-é-\U0001f600-0123"])
 def test_a_secret_of_any_characters_is_hidden_and_the_answer_is_still_json(secret: str) -> None:
     secrets = Secrets({"OPENAI_API_KEY": secret})
-    told = bounded_answer({"count": 12345678, "text": f"key {secret}."}, most=1_000, secrets=secrets)
-    assert told.structured_content == {"count": 12345678, "text": "key ***."}
+    result = bounded_answer({"count": 12345678, "text": f"key {secret}."}, most=1_000, secrets=secrets)
+    assert result.structured_content == {"count": 12345678, "text": "key ***."}
     error = error_in(refusal(NetworkError(f"sent {secret}"), tool="a_tool", secrets=secrets).model_dump(by_alias=True))
     assert error["message"] == "sent ***"
     logged = logging.LogRecord("a", logging.INFO, "f", 1, "%s %r", (json.dumps(secret), secret), None)
@@ -270,7 +270,7 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
     settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "desk"), "PAPER_ASSETS_PROFILES": "/srv/p"}, tmp_path)
     outgoing = Outgoing({}, folders_of(settings))
     home = settings.home
-    told = bounded_answer(
+    result = bounded_answer(
         {
             "file": f"{home}/output/rankings/a.json",
             "why": [f"{home}/warehouse.duckdb is held"],
@@ -279,7 +279,7 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
         most=1_000,
         secrets=outgoing,
     )
-    assert told.structured_content == {
+    assert result.structured_content == {
         "file": "$OUTPUT_DIR/rankings/a.json",
         "why": ["$PAPER_ASSETS_HOME/warehouse.duckdb is held"],
         "url": "http://a.b/srv/p",
@@ -292,9 +292,9 @@ def test_no_place_on_this_machine_is_in_an_answer_or_an_error(tmp_path: Path) ->
 def test_a_model_that_asks_to_slow_down_is_reported_with_its_time() -> None:
     error = LLMRateLimited("x")
     error.retry_after = 90.0
-    told = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
-    assert (told["code"], told["details"]["worth_another_try"]) == ("RATE_LIMIT", True)
-    assert told["details"]["retry_after_seconds"] == 90.0
+    result = error_in(refusal(error, tool="a_tool", secrets=NOTHING_HIDDEN).model_dump(by_alias=True))
+    assert (result["code"], result["details"]["worth_another_try"]) == ("RATE_LIMIT", True)
+    assert result["details"]["retry_after_seconds"] == 90.0
 
 
 def test_half_a_secret_at_the_end_of_a_long_message_is_hidden_too() -> None:
@@ -323,8 +323,8 @@ def test_what_an_address_holds_of_secrets_is_hidden_and_its_host_is_not(name: st
 
 def test_a_secret_is_hidden_in_answers_and_in_log_lines_with_their_traces() -> None:
     secrets = Secrets({"OPENAI_API_KEY": "canary-0123456789", "OLLAMA_API_KEY": "ollama", "HOME": "/home/somebody"})
-    told = bounded_answer({"text": "key canary-0123456789, ollama"}, most=1_000, secrets=secrets)
-    assert told.structured_content == {"text": "key ***, ollama"}
+    result = bounded_answer({"text": "key canary-0123456789, ollama"}, most=1_000, secrets=secrets)
+    assert result.structured_content == {"text": "key ***, ollama"}
     try:
         raise ValueError("canary-0123456789")
     except ValueError as fault:

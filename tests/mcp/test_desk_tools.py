@@ -21,12 +21,12 @@ TRAFFIC = "2603.00203"  # of the second day, on the subject of the profile `traf
 
 
 def test_todays_ranking_is_the_newest_one_with_the_why_of_each_paper(host: RawHost) -> None:
-    told = host.call("todays_ranking", profile="traffic")
-    assert told["day"] == DAYS[-1]
-    assert [entry["rank"] for entry in told["papers"]] == [1, 2]
-    best = told["papers"][0]
+    answer = host.call("todays_ranking", profile="traffic")
+    assert answer["day"] == DAYS[-1]
+    assert [entry["rank"] for entry in answer["papers"]] == [1, 2]
+    best = answer["papers"][0]
     assert best["paper_id"] == TRAFFIC
-    assert told["url"].format(paper_id=TRAFFIC) == f"https://arxiv.org/abs/{TRAFFIC}" and "url" not in best
+    assert answer["url"].format(paper_id=TRAFFIC) == f"https://arxiv.org/abs/{TRAFFIC}" and "url" not in best
     assert best["summary"] == f"We study {TOPICS[3]}."
     assert re.match(r"\d+\.\d\d = ", best["why"])
 
@@ -42,9 +42,9 @@ def test_a_page_of_a_long_list_is_at_most_fifteen_hundred_tokens(tmp_path: Path)
     desk = ranked_desk(tmp_path, top_k=60, papers_a_day=60)
     with raw_host(desk) as host:
         host.handshake()
-        told = host.call("todays_ranking", profile="traffic")
-        assert len(json.dumps(told, ensure_ascii=False)) <= 1_500 * 3.6
-        assert 0 < len(told["papers"]) == told["next_offset"] < told["total"]
+        answer = host.call("todays_ranking", profile="traffic")
+        assert len(json.dumps(answer, ensure_ascii=False)) <= 1_500 * 3.6
+        assert 0 < len(answer["papers"]) == answer["next_offset"] < answer["total"]
 
 
 def test_an_earlier_day_can_be_asked_for(host: RawHost) -> None:
@@ -61,7 +61,7 @@ def test_a_page_ends_where_the_next_begins(host: RawHost) -> None:
 @pytest.mark.parametrize(
     "tool", ["todays_ranking", "explain_rank", "what_changed", "read_digest", "list_rewrites", "export_citations"]
 )
-def test_a_mistyped_profile_is_said_to_be_missing_and_not_to_have_no_list(host: RawHost, tool: str) -> None:
+def test_a_mistyped_profile_is_reported_as_missing_and_not_as_having_no_list(host: RawHost, tool: str) -> None:
     arguments = {"paper_id": TRAFFIC} if tool == "explain_rank" else {}
     error = host.refused(tool, profile="trafic", **arguments)
     assert error["message"] == "profile: there is none named 'trafic'; list_profiles names them"
@@ -83,28 +83,28 @@ def test_without_a_profile_the_error_names_those_there_are(host: RawHost) -> Non
 
 
 def test_a_rank_is_explained_and_so_is_an_absence(host: RawHost) -> None:
-    told = host.call("explain_rank", paper_id=f"arXiv:{TRAFFIC}v1", profile="traffic")
-    assert told["paper_id"] == TRAFFIC
-    assert told["score"]["rank"] == 1
+    answer = host.call("explain_rank", paper_id=f"arXiv:{TRAFFIC}v1", profile="traffic")
+    assert answer["paper_id"] == TRAFFIC
+    assert answer["score"]["rank"] == 1
     removed = host.call("explain_rank", paper_id="2603.00103", profile="traffic")
     assert removed["score"] is None
     assert removed["why"] == ["Not ranked: it was in your list on an earlier day."]
 
 
 def test_what_changed_lists_the_papers_that_entered_and_why_others_left(host: RawHost) -> None:
-    told = host.call("what_changed", profile="traffic")
-    changes = {change["paper_id"]: change for change in told["changes"]}
+    answer = host.call("what_changed", profile="traffic")
+    changes = {change["paper_id"]: change for change in answer["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
     assert changes["2603.00103"]["reason"] == "already shown: it was in your list on an earlier day"
-    assert told["total"] == len(changes)
-    assert told["note"] is None
+    assert answer["total"] == len(changes)
+    assert answer["note"] is None
 
 
 @pytest.mark.parametrize("asked", [{"day": DAYS[0]}, {"edit": True}])
 def test_a_first_day_reports_that_there_is_nothing_earlier(host: RawHost, asked: dict[str, object]) -> None:
-    told = host.call("what_changed", profile="traffic", **asked)
-    assert (told["changes"], told["total"]) == ([], 0)
-    assert "nothing to compare" in told["note"]
+    answer = host.call("what_changed", profile="traffic", **asked)
+    assert (answer["changes"], answer["total"]) == ([], 0)
+    assert "nothing to compare" in answer["note"]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_a_callers_mistake_is_reported_in_one_bounded_line(
 
 def test_papers_are_ranked_for_a_profile_and_the_result_is_kept(host: RawHost, desk: Desk) -> None:
     given = [{**record, "github_url": "https://github.com/a/b"} for record in week(["2026-03-01"])]
-    told = host.call("rank_and_filter_papers", papers=given, profile_path="traffic", top_k=3, as_of="2026-03-02")
-    assert [entry["rank"] for entry in told["ranked_papers"]] == [1, 2, 3]
-    assert told["ranked_papers"][0]["paper_id"] == "2603.00103"
-    assert told["summary"]["input_count"] == 6
-    place, _, name = told["output_path"].partition("/")
+    answer = host.call("rank_and_filter_papers", papers=given, profile_path="traffic", top_k=3, as_of="2026-03-02")
+    assert [entry["rank"] for entry in answer["ranked_papers"]] == [1, 2, 3]
+    assert answer["ranked_papers"][0]["paper_id"] == "2603.00103"
+    assert answer["summary"]["input_count"] == 6
+    place, _, name = answer["output_path"].partition("/")
     assert place == "$OUTPUT_DIR"  # only the operator may see where that is
     kept = json.loads((desk.folder / "data" / "output" / name).read_text(encoding="utf-8"))
-    assert rounded(kept["ranked_papers"][0]["score"]) == told["ranked_papers"][0]["score"]
+    assert rounded(kept["ranked_papers"][0]["score"]) == answer["ranked_papers"][0]["score"]
 
 
 def test_stored_papers_are_ranked_by_their_ids_or_as_the_newest_week(host: RawHost) -> None:
@@ -163,15 +163,15 @@ def test_a_local_pdf_is_counted_and_its_path_is_hidden(host: RawHost, desk: Desk
     folder = desk.folder / "profiles" / "traffic" / "pdf"
     folder.mkdir(exist_ok=True)
     (folder / "2603.00001.pdf").write_bytes(b"%PDF-1.4 private words")
-    told = host.call(
+    answer = host.call(
         "rank_and_filter_papers",
         papers=[paper(1, "2026-03-01", "traffic forecasting on road networks")],
         profile_path="traffic",
         save=False,
     )
-    [ranked] = told["ranked_papers"]
+    [ranked] = answer["ranked_papers"]
     assert ranked["local_status"] == {"already_downloaded": True, "local_path": None}
-    assert str(folder) not in json.dumps(told)
+    assert str(folder) not in json.dumps(answer)
 
 
 def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) -> None:
@@ -179,20 +179,20 @@ def test_the_answer_stays_within_bounds_and_pages_give_all_of_it(host: RawHost) 
     seen: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        told = host.call("rank_and_filter_papers", papers=given, top_k=100, save=False, offset=offset)
-        assert len(json.dumps(told, ensure_ascii=False)) <= 12_000
-        assert "shortened" not in told
-        seen += [entry["paper_id"] for entry in told["ranked_papers"]]
-        offset = told["next_offset"]
-    assert len(seen) == len(set(seen)) == told["total"] == 100
+        answer = host.call("rank_and_filter_papers", papers=given, top_k=100, save=False, offset=offset)
+        assert len(json.dumps(answer, ensure_ascii=False)) <= 12_000
+        assert "shortened" not in answer
+        seen += [entry["paper_id"] for entry in answer["ranked_papers"]]
+        offset = answer["next_offset"]
+    assert len(seen) == len(set(seen)) == answer["total"] == 100
 
 
 def test_only_the_fields_of_a_paper_are_returned_from_a_given_record(host: RawHost) -> None:
     record = paper(1, "2026-03-01", "trains")
     more = {"content": "y" * 100_000, "numbers": list(range(50_000)), **{f"key {number}": 1 for number in range(5_000)}}
-    told = host.call("rank_and_filter_papers", papers=[{**record, **more}], save=False)
-    assert told["ranked_papers"][0]["original_data"] == record
-    assert "shortened" not in told
+    answer = host.call("rank_and_filter_papers", papers=[{**record, **more}], save=False)
+    assert answer["ranked_papers"][0]["original_data"] == record
+    assert "shortened" not in answer
 
 
 @pytest.mark.parametrize("option", ["profile_path", "history_path", "local_pdf_dir"])
@@ -230,19 +230,19 @@ def test_no_stack_trace_was_logged_for_what_a_caller_can_cause(host: RawHost) ->
 def test_without_leave_no_assistant_rates_a_paper_or_learns_of_ratings(host: RawHost) -> None:
     refused = host.refused("rate_paper", paper_id=TRAFFIC, rating="worth")["message"]
     assert "no tool 'rate_paper'" in refused and "PAPER_ASSETS_RATING_OVER_MCP=yes opens them" in refused
-    told = host.refused("export_citations", profile="traffic", rated="worth")
-    assert "not open to assistants" in told["message"]
+    answer = host.refused("export_citations", profile="traffic", rated="worth")
+    assert "not open to assistants" in answer["message"]
 
 
 def test_a_list_can_be_taken_to_a_reference_manager(host: RawHost) -> None:
-    told = host.call("export_citations", profile="traffic", style="ris")
-    assert told["text"].count("TY  - ") == 2 and f"https://arxiv.org/abs/{TRAFFIC}" in told["text"]
-    assert (told["total"], told["next_offset"]) == (len(told["text"]), None)
+    answer = host.call("export_citations", profile="traffic", style="ris")
+    assert answer["text"].count("TY  - ") == 2 and f"https://arxiv.org/abs/{TRAFFIC}" in answer["text"]
+    assert (answer["total"], answer["next_offset"]) == (len(answer["text"]), None)
 
 
 def test_papers_that_were_found_are_cited_in_their_order_and_a_missing_one_is_named(host: RawHost) -> None:
-    told = host.call("export_citations", paper_ids=["2603.00203v1", "2603.00103", TRAFFIC])
-    assert re.findall(r"eprint = {(.+?)}", told["text"]) == [TRAFFIC, "2603.00103"]
+    answer = host.call("export_citations", paper_ids=["2603.00203v1", "2603.00103", TRAFFIC])
+    assert re.findall(r"eprint = {(.+?)}", answer["text"]) == [TRAFFIC, "2603.00103"]
     assert "2501.99999" in host.refused("export_citations", paper_ids=[TRAFFIC, "2501.99999"])["message"]
     assert "paper_ids" in host.refused("export_citations", paper_ids=[TRAFFIC], profile="traffic")["message"]
 

@@ -49,15 +49,15 @@ def passages(desk: Desk) -> None:
 
 
 def test_the_best_documents_come_with_the_filter_that_was_used(host: RawHost) -> None:
-    told = host.call("retrieve_standard", question="traffic on road networks", k=3, startdate="2026-03-03")
-    assert told["documents"][0]["metadata"]["paper_id"] == "2603.00203"
-    assert {document["metadata"]["date_int"] for document in told["documents"]} == {20260303}
-    assert "20260303" in json.dumps(told["filter"])
-    assert "arxiv.org/abs/2603.00203" in told["links"]
+    answer = host.call("retrieve_standard", question="traffic on road networks", k=3, startdate="2026-03-03")
+    assert answer["documents"][0]["metadata"]["paper_id"] == "2603.00203"
+    assert {document["metadata"]["date_int"] for document in answer["documents"]} == {20260303}
+    assert "20260303" in json.dumps(answer["filter"])
+    assert "arxiv.org/abs/2603.00203" in answer["links"]
 
 
 def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None:
-    told = host.call(
+    answer = host.call(
         "retrieve_balanced",
         question="speech recognition",
         sides=["cs.LG", "cs.CL"],
@@ -65,11 +65,11 @@ def test_each_side_gets_as_many_documents_or_says_why_not(host: RawHost) -> None
         k_per_side=2,
         startdate="soon",
     )
-    full, empty = told["sides"]
+    full, empty = answer["sides"]
     assert (full["side"], len(full["documents"]), full["shortfall"]) == ("cs.LG", 2, None)
     assert (empty["side"], empty["documents"]) == ("cs.CL", [])
     assert empty["shortfall"]
-    assert any("startdate" in note for note in told["notes"])
+    assert any("startdate" in note for note in answer["notes"])
 
 
 def test_default_sides_have_a_note_that_they_are_not_stances(host: RawHost) -> None:
@@ -86,9 +86,9 @@ def test_a_condition_that_an_answer_cannot_repeat_is_refused_and_a_long_one_fits
             "sides": [{"name": f"{n}", "where": {"date_int": {"$in": days}}} for n in (1, 2)],
         }
 
-    told = host.call("retrieve_balanced", **asked(198))
-    assert len(json.dumps(told, ensure_ascii=False)) <= 12_000
-    assert all(side["documents"] for side in told["sides"])
+    answer = host.call("retrieve_balanced", **asked(198))
+    assert len(json.dumps(answer, ensure_ascii=False)) <= 12_000
+    assert all(side["documents"] for side in answer["sides"])
     error = host.refused("retrieve_balanced", **asked(100_000))
     assert error["code"] == "INVALID_INPUT"
     assert "200 values" in error["message"]
@@ -101,9 +101,9 @@ def test_a_private_document_is_never_served(host: RawHost) -> None:
         ("retrieve_balanced", {"profile": "traffic", "sides": [{"name": "own", "where": {"owner": "traffic"}}]}),
     )
     for tool, more in asks:
-        told = host.call(tool, question="private notes on road tolls", data_type=["fulltext"], **more)
-        assert PRIVATE_WORDS not in json.dumps(told)
-        assert "own:90001" not in json.dumps(told)
+        answer = host.call(tool, question="private notes on road tolls", data_type=["fulltext"], **more)
+        assert PRIVATE_WORDS not in json.dumps(answer)
+        assert "own:90001" not in json.dumps(answer)
     assert "open:90002" in json.dumps(host.call("retrieve_standard", question="road tolls", data_type=["fulltext"]))
 
 

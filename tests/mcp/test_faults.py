@@ -100,8 +100,8 @@ def test_half_a_surrogate_pair_does_not_break_the_pipe(host: RawHost) -> None:
         b'{"jsonrpc":"2.0","id":"half","method":"tools/call","params":{"name":"explain_rank",'
         b'"arguments":{"paper_id":"\\ud800","profile":"traffic"}}}\n'
     )
-    told = host.call("rank_and_filter_papers", papers=[{**record, "note": "\U0001f600"}], save=False)
-    assert told["total"] == 1
+    answer = host.call("rank_and_filter_papers", papers=[{**record, "note": "\U0001f600"}], save=False)
+    assert answer["total"] == 1
 
 
 def test_a_server_whose_client_leaves_ends_at_once_with_code_zero(desk: Desk) -> None:

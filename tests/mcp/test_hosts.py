@@ -46,10 +46,10 @@ PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk
 
 @pytest.mark.parametrize("mode", ["legacy", MODERN])
 def test_the_python_client_lists_calls_hears_progress_and_cancels(desk: Desk, mode: str) -> None:
-    told: list[float] = []
+    reported: list[float] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
-        told.append(progress)
+        reported.append(progress)
 
     async def talk(server: StdioServerParameters) -> None:
         async with Client(server, mode=mode) as client:
@@ -69,8 +69,8 @@ def test_the_python_client_lists_calls_hears_progress_and_cancels(desk: Desk, mo
         world.arxiv.script = [Answer(hang=True)] * 9
         server = StdioServerParameters(**serves_from(desk, PAPER_ASSETS_ARXIV_URL=world.arxiv.url), cwd=desk.folder)
         asyncio.run(talk(server))
-    assert told
-    assert told == sorted(set(told))
+    assert reported
+    assert reported == sorted(set(reported))
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +104,14 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert set(told["tools"]) == TOOLS
-    assert told["shown"]["structuredContent"]["papers"][0]["rank"] == 1
-    assert told["refused"]["isError"] is True
-    assert json.loads(told["refused"]["content"][0]["text"])["error"]["code"] == "INVALID_ARXIV_ID"
-    assert told["progress"] == sorted(told["progress"]) != []
-    assert "AbortError" in told["cancelled"] or "abort" in told["cancelled"].lower()
-    assert told["again"] == "speech"
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    assert set(outcome["tools"]) == TOOLS
+    assert outcome["shown"]["structuredContent"]["papers"][0]["rank"] == 1
+    assert outcome["refused"]["isError"] is True
+    assert json.loads(outcome["refused"]["content"][0]["text"])["error"]["code"] == "INVALID_ARXIV_ID"
+    assert outcome["progress"] == sorted(outcome["progress"]) != []
+    assert "AbortError" in outcome["cancelled"] or "abort" in outcome["cancelled"].lower()
+    assert outcome["again"] == "speech"
 
 
 @pytest.mark.parametrize(

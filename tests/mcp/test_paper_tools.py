@@ -105,9 +105,9 @@ def test_the_text_of_a_paper_comes_in_pages(world: World) -> None:
 
 
 def test_without_its_pdf_a_paper_has_no_content(world: World) -> None:
-    told = world.host.call("fetch_paper", arxiv_id=LONE, include_pdf_content=False)
-    assert told["paper"]["content"] is None
-    assert told["total"] == 0
+    answer = world.host.call("fetch_paper", arxiv_id=LONE, include_pdf_content=False)
+    assert answer["paper"]["content"] is None
+    assert answer["total"] == 0
 
 
 def test_a_paper_named_by_its_id_or_given_in_part_is_read_whole(world: World) -> None:
@@ -123,8 +123,8 @@ def test_a_paper_without_id_given_in_part_is_read_from_its_whole_pdf(world: Worl
     address = f"{world.outside.arxiv.pdf_url}/bridges.pdf"
     world.outside.arxiv.pdfs["bridges.pdf"] = pdf_answer(pdf("A bridge of paper.", "It bears a cat."))
     given = {"title": "Of Bridges", "pdf_url": address, "content": "A bridge", "content_is_part": True}
-    told = world.host.call("analyze_paper", paper=given, llm_config={"model": "whole"})
-    assert told["analysis"]["read"] == "full text"
+    answer = world.host.call("analyze_paper", paper=given, llm_config={"model": "whole"})
+    assert answer["analysis"]["read"] == "full text"
     assert "It bears a cat." in world.llm.requests[-1].turns[0]
     assert "Of Bridges" in world.llm.requests[-1].turns[0]
 
@@ -132,8 +132,8 @@ def test_a_paper_without_id_given_in_part_is_read_from_its_whole_pdf(world: Worl
 @pytest.mark.parametrize("named", [{"paper_id": SCAN}, {"pdf_url": "https://example.org/x.pdf"}, {}])
 def test_a_part_of_a_text_is_never_read_as_the_full_text(world: World, named: dict[str, str]) -> None:
     part = {"title": "Of Bridges", "content": "Only the first page", "content_is_part": True, **named}
-    told = world.host.call("analyze_paper", paper={**part, "abstract": "We bridge."}, llm_config={"model": "part"})
-    assert told["analysis"]["read"] == "abstract"
+    answer = world.host.call("analyze_paper", paper={**part, "abstract": "We bridge."}, llm_config={"model": "part"})
+    assert answer["analysis"]["read"] == "abstract"
     assert "Only the first page" not in world.llm.requests[-1].turns[0]
     assert world.host.refused("analyze_paper", paper=part)["code"] in {
         "PDF_FETCH_FAILED",
@@ -169,8 +169,8 @@ def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_wa
 
 def test_a_paper_given_with_its_text_is_read_as_it_is(world: World) -> None:
     given = {"title": "Of Bridges", "abstract": "", "content": "A bridge of paper bears a cat."}
-    told = world.host.call("analyze_paper", paper=given, analysis_type="detailed", llm_config={"model": "other"})
-    assert told["analysis"]["model"] == "other"
+    answer = world.host.call("analyze_paper", paper=given, analysis_type="detailed", llm_config={"model": "other"})
+    assert answer["analysis"]["model"] == "other"
     assert "bears a cat" in world.llm.requests[-1].turns[0]
 
 
@@ -185,10 +185,10 @@ def test_the_same_question_asks_the_model_once(world: World) -> None:
 
 def test_if_the_model_fails_the_paper_is_there_all_the_same(world: World) -> None:
     world.answers.append(fault(400, "no such thing"))
-    told = world.host.call("interpret_paper", query={"arxiv_id": ID}, llm_config={"model": "failing"})
-    assert told["paper"]["paper_id"] == ID
-    assert told["analysis"] is None
-    assert told["analysis_error"]["code"] == "LLM_ERROR"
+    answer = world.host.call("interpret_paper", query={"arxiv_id": ID}, llm_config={"model": "failing"})
+    assert answer["paper"]["paper_id"] == ID
+    assert answer["analysis"] is None
+    assert answer["analysis_error"]["code"] == "LLM_ERROR"
 
 
 @pytest.mark.parametrize(
@@ -237,24 +237,24 @@ def test_a_stored_paper_is_answered_from_the_store_without_a_model_or_network(tm
         with raw_host(desk, **environ, **(llm.environ("openai") if configured else {})) as host:
             host.handshake()
             began = time.monotonic()
-            told = host.call("analyze_paper", paper={"paper_id": stored})
+            answer = host.call("analyze_paper", paper={"paper_id": stored})
             seconds = time.monotonic() - began
         if configured:
-            assert told["analysis"]["read"] == "abstract"
-            assert "only the stored abstract was read" in told["warnings"][0]
+            assert answer["analysis"]["read"] == "abstract"
+            assert "only the stored abstract was read" in answer["warnings"][0]
         else:
-            assert told["analysis"] is None
-            assert told["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
-            assert told["paper"]["paper_id"] == stored
+            assert answer["analysis"] is None
+            assert answer["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
+            assert answer["paper"]["paper_id"] == stored
             assert seconds < 15 and llm.requests == world.arxiv.requests == []
 
 
 def test_a_source_of_texts_that_is_down_leaves_what_is_known_of_the_paper(world: World) -> None:
     number = "2601.05022"
     world.outside.arxiv.pdfs[f"{number}v1"] = Answer(status=500)
-    told = world.host.call("fetch_paper", arxiv_id=number)
-    assert (told["paper"]["paper_id"], told["paper"]["content"], told["total"]) == (number, None, 0)
-    assert told["content_error"]["code"] == "NETWORK_ERROR"
+    answer = world.host.call("fetch_paper", arxiv_id=number)
+    assert (answer["paper"]["paper_id"], answer["paper"]["content"], answer["total"]) == (number, None, 0)
+    assert answer["content_error"]["code"] == "NETWORK_ERROR"
 
 
 def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_path: Path) -> None:
@@ -284,18 +284,22 @@ def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_
         clients = world.clients(deadline=100.0, **llm.environ("ollama"))
         tools = PaperTools(calls=Calls(secrets=Secrets({}), limit=0.2), clients=lambda: clients)
         first, second, third = asyncio.run(calls(tools, llm))
-    for told in (first, second):
-        assert told["paper"]["paper_id"] == ID
-        assert told["analysis"] is None
-        assert "ask the same again" in told["analysis_error"]["message"]
+    for answer in (first, second):
+        assert answer["paper"]["paper_id"] == ID
+        assert answer["analysis"] is None
+        assert "ask the same again" in answer["analysis_error"]["message"]
     assert third["analysis"]["summary"] == READING["summary"]
     assert len(llm.requests) == 1
 
 
 def test_a_model_that_answers_nonsense_is_an_error_of_the_model(world: World) -> None:
     world.answers += [says("no"), says("still no")]
-    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "mute"})
-    assert (told["analysis"], told["analysis_error"]["code"], told["paper"]["paper_id"]) == (None, "LLM_ERROR", ID)
+    answer = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "mute"})
+    assert (answer["analysis"], answer["analysis_error"]["code"], answer["paper"]["paper_id"]) == (
+        None,
+        "LLM_ERROR",
+        ID,
+    )
 
 
 def test_a_source_that_does_not_answer_is_reported_and_other_calls_do_not_wait_for_it(world: World) -> None:
@@ -305,13 +309,13 @@ def test_a_source_that_does_not_answer_is_reported_and_other_calls_do_not_wait_f
     assert "result" in world.host.request("tools/list")
     result = world.host.answer_to(asked)["result"]
     assert json.loads(result["content"][0]["text"])["error"]["code"] == "NETWORK_ERROR"
-    told = [
+    answer = [
         message["params"]
         for message in world.host.heard
         if message.get("method") == "notifications/progress" and message["params"]["progressToken"] == "slow"
     ]
-    assert [each["progress"] for each in told] == sorted({each["progress"] for each in told})
-    assert "finding the paper" in told[1]["message"]
+    assert [each["progress"] for each in answer] == sorted({each["progress"] for each in answer})
+    assert "finding the paper" in answer[1]["message"]
     assert world.host.heard[-1]["id"] == asked  # no message of the call follows its answer
 
 
@@ -332,14 +336,14 @@ def test_no_key_is_in_any_answer_or_in_the_log_though_a_server_repeats_it(world:
     body = json.dumps({"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}}).encode()
     echo = {"content-type": "application/json", "x-your-key": f"Bearer {KEY}"}
     world.answers.append(Raw(401, body, echo))
-    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo"})
-    assert told["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
+    answer = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo"})
+    assert answer["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
     world.answers += [Raw(400, body, echo), Says(f"your key is {KEY}")]
     world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo2"})
-    said = json.dumps({**READING, "summary": f"It says {KEY} and {SCHOLAR_KEY}."})
-    world.answers.append(Says(said))
-    told = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo3"})
-    assert told["analysis"]["summary"] == "It says *** and ***."
+    answer_text = json.dumps({**READING, "summary": f"It says {KEY} and {SCHOLAR_KEY}."})
+    world.answers.append(Says(answer_text))
+    answer = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo3"})
+    assert answer["analysis"]["summary"] == "It says *** and ***."
     log = world.host.log
     assert " DEBUG " in log
     for secret in (KEY, SCHOLAR_KEY):

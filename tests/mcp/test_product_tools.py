@@ -58,20 +58,20 @@ def test_the_profiles_are_listed_with_what_there_is_to_read_and_what_is_wrong(ho
 
 
 def test_a_digest_is_read_page_by_page_by_tool_and_by_address(host: RawHost) -> None:
-    told = host.call("read_digest", profile="traffic")
-    assert told["day"] == DAYS[-1]
-    assert "2603.00203" in told["text"]
-    assert told["total"] == len(told["text"])
+    answer = host.call("read_digest", profile="traffic")
+    assert answer["day"] == DAYS[-1]
+    assert "2603.00203" in answer["text"]
+    assert answer["total"] == len(answer["text"])
     assert host.call("read_digest", profile="traffic", day=DAYS[0])["day"] == DAYS[0]
     rest = host.call("read_digest", profile="traffic", offset=100)
-    assert told["text"][100:] == rest["text"]
+    assert answer["text"][100:] == rest["text"]
     [content] = host.request("resources/read", {"uri": ADDRESS})["result"]["contents"]
     assert content["mimeType"] == "text/markdown"
     whole = content["text"].split("\n\n")
-    assert [each for each in whole if not each.startswith("Why this rank: ")] == told["text"].split("\n\n"), (
+    assert [each for each in whole if not each.startswith("Why this rank: ")] == answer["text"].split("\n\n"), (
         "explain_rank has the explanations"
     )
-    assert len(whole) > len(told["text"].split("\n\n"))
+    assert len(whole) > len(answer["text"].split("\n\n"))
 
 
 def test_a_page_of_a_long_digest_ends_with_a_paragraph_within_fifteen_hundred_tokens(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_a_page_of_a_long_digest_ends_with_a_paragraph_within_fifteen_hundred_to
     write_digest(desk.warehouse, "traffic", date.fromisoformat(DAYS[-1]), settings=settings)
     with raw_host(desk) as host:
         host.handshake()
-        told = host.call("read_digest", profile="traffic", day=DAYS[-1])
-        assert len(told["text"]) <= 1_500 * 3.6 and told["text"].endswith("\n\n")
-        rest = host.call("read_digest", profile="traffic", offset=told["next_offset"])
-        assert rest["text"] and told["next_offset"] == len(told["text"]) < told["total"]
+        answer = host.call("read_digest", profile="traffic", day=DAYS[-1])
+        assert len(answer["text"]) <= 1_500 * 3.6 and answer["text"].endswith("\n\n")
+        rest = host.call("read_digest", profile="traffic", offset=answer["next_offset"])
+        assert rest["text"] and answer["next_offset"] == len(answer["text"]) < answer["total"]
 
 
 def test_the_digests_there_are_can_be_listed_newest_first(host: RawHost) -> None:

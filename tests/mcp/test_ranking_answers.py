@@ -80,7 +80,7 @@ def test_a_stored_paper_that_was_not_considered_is_explained(
     assert f"{paper_id} Late" in shown and reason in shown
 
 
-def test_a_paper_that_is_not_stored_is_said_to_be_so(tmp_path: Path) -> None:
+def test_an_unknown_paper_is_reported_as_not_stored(tmp_path: Path) -> None:
     with pytest.raises(PaperNotFound, match=r"2603\.77777 is not stored"):
         explanation(ranked_desk(tmp_path).warehouse, "traffic", "2603.77777")
 

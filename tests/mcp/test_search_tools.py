@@ -47,7 +47,7 @@ def test_papers_like_one_are_found_without_itself(host: RawHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({}, "query or like"),
         ({"query": "x", "like": "2603.00203"}, "query or like"),
@@ -58,8 +58,8 @@ def test_papers_like_one_are_found_without_itself(host: RawHost) -> None:
         ({"like": "2501.99999"}, "not stored"),
     ],
 )
-def test_a_query_that_cannot_be_read_is_explained(host: RawHost, arguments: dict[str, str], said: str) -> None:
-    assert said in host.refused("search_desk", **arguments)["message"]
+def test_a_query_that_cannot_be_read_is_explained(host: RawHost, arguments: dict[str, str], message: str) -> None:
+    assert message in host.refused("search_desk", **arguments)["message"]
 
 
 def test_a_private_text_is_neither_found_nor_quoted(host: RawHost) -> None:

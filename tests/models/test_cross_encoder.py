@@ -126,6 +126,6 @@ def test_an_unknown_model_is_one_line_at_once(name: str, tmp_path: Path) -> None
         timeout=120,
         check=True,
     )
-    told, loaded = answer.stdout.strip().splitlines()
-    assert told.startswith(f"cross-encoder {name!r}")
+    scores, loaded = answer.stdout.strip().splitlines()
+    assert scores.startswith(f"cross-encoder {name!r}")
     assert loaded == "[]"

@@ -115,10 +115,10 @@ def test_a_text_is_read_to_256_pieces_and_no_further(embedder, few):
 
 
 def test_equal_texts_of_one_call_are_computed_once(embedder):
-    told = []
-    vectors = embedder.encode([*MANY, *reversed(MANY)], progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (len(set(MANY)), len(set(MANY)))
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    reported = []
+    vectors = embedder.encode([*MANY, *reversed(MANY)], progress=lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (len(set(MANY)), len(set(MANY)))
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
     np.testing.assert_array_equal(vectors[: len(MANY)], vectors[len(MANY) :][::-1])
 
 
@@ -327,12 +327,12 @@ def test_a_handful_of_abstracts_goes_by_openvino_and_a_few_texts_do_not():
 def test_texts_of_a_small_call_are_remembered_whichever_way_they_went(embedder):
     texts = [f"{ABSTRACT} {number}" for number in range(6)]  # more than numpy is given
     first = embedder.encode(texts)
-    before, told = embedder.cache_info(), []
-    again = embedder.encode([*texts[:2], "one more"], progress=lambda done, total: told.append((done, total)))
+    before, reported = embedder.cache_info(), []
+    again = embedder.encode([*texts[:2], "one more"], progress=lambda done, total: reported.append((done, total)))
     after = embedder.cache_info()
     assert (after.hits - before.hits, after.misses - before.misses) == (2, 1)
     np.testing.assert_array_equal(again[:2], first[:2])
-    assert told[-1] == (3, 3)
+    assert reported[-1] == (3, 3)
 
 
 def test_a_text_embedded_either_way_has_the_same_vector_to_a_cosine_of_0_9999(embedder):

@@ -146,8 +146,8 @@ def test_a_server_that_takes_no_schema_is_asked_in_words(provider: Provider, clo
 
 
 def test_a_server_that_takes_the_schema_only_beside_json_object_gets_it_there(clock: Clock) -> None:
-    said = "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}"
-    with loopback_llm(fault(500, said), says("not JSON"), says(GOOD)) as server:
+    message = "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}"
+    with loopback_llm(fault(500, message), says("not JSON"), says(GOOD)) as server:
         answer = put(server, "openai", clock)
     assert answer.value.score == 0.5
     forms = [request.body["response_format"]["type"] for request in server.requests]
@@ -157,8 +157,8 @@ def test_a_server_that_takes_the_schema_only_beside_json_object_gets_it_there(cl
 
 
 def test_a_server_that_refuses_both_forms_is_asked_in_words(clock: Clock) -> None:
-    said = "response_format must be json_object"
-    with loopback_llm(fault(400, said), fault(400, said), says(GOOD)) as server:
+    message = "response_format must be json_object"
+    with loopback_llm(fault(400, message), fault(400, message), says(GOOD)) as server:
         assert put(server, "openai", clock).value.score == 0.5
     assert [request.schema is None for request in server.requests] == [False, False, True]
 

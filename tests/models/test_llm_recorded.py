@@ -53,12 +53,12 @@ def chats(exchanges: Exchanges, provider: Provider, *, status: int = 200) -> Ite
 
 
 def texts(answer: dict[str, Any]) -> list[str]:
-    """What the model said in an answer of any provider; a content in parts is as many texts."""
+    """Return the texts of the model in an answer of any provider; a content in parts is as many texts."""
     messages = [choice["message"] for choice in answer.get("choices", [])[:1]] or [answer.get("message", {})]
-    said = [message.get("refusal") or message.get("content") or "" for message in messages]
-    parts = [part["text"] for content in said if isinstance(content, list) for part in content]
+    contents = [message.get("refusal") or message.get("content") or "" for message in messages]
+    parts = [part["text"] for content in contents if isinstance(content, list) for part in content]
     blocks = [block["text"] for block in answer.get("content", []) if block["type"] == "text"]
-    return [text for text in said if isinstance(text, str)] + parts + blocks
+    return [text for text in contents if isinstance(text, str)] + parts + blocks
 
 
 def read(server: LoopbackLLM, provider: Provider) -> Reply:

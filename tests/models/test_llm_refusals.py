@@ -39,7 +39,7 @@ def test_a_temporary_failure_may_be_retried(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (301, "sends us elsewhere"),
         (399, "sends us elsewhere"),
@@ -48,9 +48,9 @@ def test_a_temporary_failure_may_be_retried(status: int) -> None:
         (404, "knows no model"),
     ],
 )
-def test_what_the_set_up_is_wrong_about_names_the_variable(status: int, said: str) -> None:
+def test_what_the_set_up_is_wrong_about_names_the_variable(status: int, message: str) -> None:
     wrong = refusal(status, error={"message": "no"})
-    assert isinstance(wrong, LLMConfigError) and said in str(wrong) and "OPENAI_" in str(wrong)
+    assert isinstance(wrong, LLMConfigError) and message in str(wrong) and "OPENAI_" in str(wrong)
 
 
 @pytest.mark.parametrize("error", [{"code": "insufficient_quota"}, {"type": "insufficient_quota", "code": "x"}])
@@ -106,7 +106,7 @@ def test_without_a_key_the_message_names_the_url_variable() -> None:
         answer_json(config("ollama"), httpx2.Response(401, json={}), with_schema=False)
 
 
-def test_a_status_without_a_text_is_said_in_words() -> None:
+def test_a_status_without_a_text_is_described_in_words() -> None:
     assert [str(refusal(status)) for status in (429, 529)] == ["429 too many requests", "529 overloaded"]
 
 
@@ -117,12 +117,12 @@ def test_a_model_that_ollama_lacks_may_be_pulled() -> None:
 
 def test_a_500_that_names_the_form_it_takes_is_a_refused_schema() -> None:
     """llama-cpp-python 0.3.36 answers so."""
-    said = (
+    message = (
         "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
         "'msg': \"Input should be 'text' or 'json_object'\"}"
     )
-    refused = refusal(500, error={"message": said}, with_schema=True)
+    refused = refusal(500, error={"message": message}, with_schema=True)
     assert isinstance(refused, SchemaRefused) and refused.takes_objects
-    assert isinstance(refusal(500, error={"message": said}), TryFailed)
+    assert isinstance(refusal(500, error={"message": message}), TryFailed)
     plain = refusal(400, error={"message": "response_format is not supported"}, with_schema=True)
     assert isinstance(plain, SchemaRefused) and not plain.takes_objects

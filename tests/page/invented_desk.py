@@ -179,9 +179,9 @@ def served(desk: Desk, **environ: str) -> Iterator[Page]:
     process = desk.start("desk", "--port", "0", **environ)
     assert process.stdout is not None
     try:
-        said = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", said)
-        assert found, said + (process.stderr.read() if process.stderr else "")
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, line + (process.stderr.read() if process.stderr else "")
         yield Page(desk, found[0], process.pid)
     finally:
         end(process)

@@ -24,20 +24,20 @@ def page_of_its_own(page_of_a_year: Page, tmp_path: Path) -> Page:
     return Page(desk, "")
 
 
-def said_until_counted(page: BrowserPage, paper_id: str, word: str) -> None:
+def rate_until_counted(page: BrowserPage, paper_id: str, rating: str) -> None:
     """Rate; where the page reports that another process writes, rate again, as a reader would.
 
     A new list may replace the row meanwhile.
     """
     row = f'[id="paper-{paper_id}"]'
-    counted, refused = f'{row}:not([aria-busy]) [data-word="{word}"][aria-pressed="true"]', f"{row} .row-fault"
+    counted, refused = f'{row}:not([aria-busy]) [data-word="{rating}"][aria-pressed="true"]', f"{row} .row-fault"
     for _ in range(20):
-        page.locator(f'{row} [data-word="{word}"]').click()
+        page.locator(f'{row} [data-word="{rating}"]').click()
         expect(page.locator(f"{counted}, {refused}").first).to_be_visible()
         if page.locator(counted).count():
             return
         expect(page.locator(refused)).to_contain_text("Could not save")
-    raise AssertionError(f"{word} on {paper_id} was never counted")
+    raise AssertionError(f"{rating} on {paper_id} was never counted")
 
 
 def test_two_readers_and_a_run_do_not_lose_each_others_work(page_of_its_own: Page, browser: Browser) -> None:
@@ -51,11 +51,11 @@ def test_two_readers_and_a_run_do_not_lose_each_others_work(page_of_its_own: Pag
         for reader in (one, other):
             reader.goto(f"{page.url}/p/{PROFILE}/{LATEST}")
             expect(reader.locator("article").first).to_be_visible()
-        word = dict(zip(papers, ("worth", "later", "no", "worth"), strict=True))
-        while run.poll() is None or word:
-            if word:
-                paper_id, said = word.popitem()
-                said_until_counted(one if len(word) % 2 else other, paper_id, said)
+        unrated = dict(zip(papers, ("worth", "later", "no", "worth"), strict=True))
+        while run.poll() is None or unrated:
+            if unrated:
+                paper_id, rating = unrated.popitem()
+                rate_until_counted(one if len(unrated) % 2 else other, paper_id, rating)
             one.goto(f"{page.url}/p/{PROFILE}/{LATEST}")
             assert "Traceback" not in one.content() and "could not be shown" not in one.content()
             one.wait_for_timeout(400)  # a reader reads

@@ -70,9 +70,9 @@ def arxiv() -> Iterator[LoopbackArxiv]:
 
 def test_start_fetches_the_categories_of_the_profiles_and_ranks(desk: Desk, arxiv: LoopbackArxiv) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "stat.ML"]}})
-    said = desk.run("start", "--days", "3", **reaching(arxiv))
-    assert "Day 3 of 3" in said
-    assert TEXTS[0].capitalize() in said
+    output = desk.run("start", "--days", "3", **reaching(arxiv))
+    assert "Day 3 of 3" in output
+    assert TEXTS[0].capitalize() in output
     assert {re.sub(r"\+AND.*| AND .*", "", request.query["search_query"]) for request in arxiv.requests} == {
         "(cat:cs.LG OR cat:stat.ML)"
     }

@@ -99,7 +99,7 @@ def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: P
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/p/nobody", "there is no profile"),
         ("/p/..%2f..%2fetc", "no page at this address"),
@@ -111,10 +111,10 @@ def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: P
         ("/nothing", "no page at this address"),
     ],
 )
-def test_what_is_not_there_is_said_in_one_line_without_a_trace(page_of_a_year: Page, path: str, said: str) -> None:
+def test_a_missing_page_is_reported_in_one_line_without_a_trace(page_of_a_year: Page, path: str, message: str) -> None:
     status, _, text = asked(page_of_a_year, "GET", path)
     assert status in (400, 404)
-    assert said in text.lower() or said in text
+    assert message in text.lower() or message in text
     assert "Traceback" not in text
 
 

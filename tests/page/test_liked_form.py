@@ -189,8 +189,8 @@ def test_papers_are_added_to_a_profile_and_a_library_adds_only_what_is_new(desk:
         form = {"token": TOKEN, "papers": "https://arxiv.org/abs/2501.12345v2"}
         assert "1 paper added" in client.post("/p/traffic/add", data=form).text
         for words in ("1 work of the library read, 1 newly liked", "1 work of the library read, 0 newly liked"):
-            said = client.post("/p/traffic/add", data={"token": TOKEN}, files={"library": ("a.bib", bib)}).text
-            assert words in said
+            text = client.post("/p/traffic/add", data={"token": TOKEN}, files={"library": ("a.bib", bib)}).text
+            assert words in text
         found = client.post("/p/traffic/add", data={"token": TOKEN, "own_name": "Ada Writer"})
         assert "Check those that are yours" in found.text
         form = {"token": TOKEN, **kept_in(found.text), "mine": ["2501.00001"]}

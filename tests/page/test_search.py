@@ -104,7 +104,7 @@ def test_pages_of_a_search_do_not_overlap(page_of_a_year: Page, browser: Browser
     assert sorted(found) == sorted(f"paper-{each.paper_id}" for each in old)
 
 
-def test_a_search_in_a_profile_that_does_not_exist_says_so(tmp_path: Path) -> None:
+def test_a_search_in_an_unknown_profile_is_refused(tmp_path: Path) -> None:
     with page_client(ranked_desk(tmp_path)) as client:
         refused = client.get("/p/traffic/search", params={"q": "in:trafic roads"})
         assert refused.status_code == 400

@@ -42,7 +42,7 @@ def model_form(url: str, **more: str) -> dict[str, str]:
     }
 
 
-def test_the_hours_are_saved_and_said_everywhere(desk: Desk, client: TestClient) -> None:
+def test_the_hours_are_saved_and_shown_everywhere(desk: Desk, client: TestClient) -> None:
     saved = client.post("/settings", data=MORNING)
     assert "at 07:15 (Asia/Seoul) on Monday and Friday" in saved.text
     assert "07:15 (Asia/Seoul) on Monday and Friday" in client.get("/health").text
@@ -64,7 +64,7 @@ def test_settings_opened_in_a_profile_keep_it_in_the_menu(desk: Desk, browser: B
         expect(tab).to_have_url(f"{page.url}/p/graphs/shelf")
 
 
-def test_without_scripts_what_was_saved_is_said_where_the_reader_is(desk: Desk, browser: Browser) -> None:
+def test_without_scripts_the_saved_form_shows_what_was_saved(desk: Desk, browser: Browser) -> None:
     with served(desk) as page, visitor(browser, java_script_enabled=False) as tab:
         tab.goto(f"{page.url}/settings")
         tab.get_by_label("Provider").select_option("ollama")
@@ -174,7 +174,7 @@ def test_a_fault_is_beside_its_field_and_nothing_is_saved(
         (fault(500, "the monthly limit: no number of tokens, OPENAI_API_KEY, the prices of the model"), "model-fault"),
     ],
 )
-def test_what_the_server_refuses_is_said_beside_its_field_and_not_saved(
+def test_a_refused_value_is_explained_beside_its_field_and_not_saved(
     desk: Desk, client: TestClient, answer: Raw, field: str
 ) -> None:
     with loopback_llm(answer) as server:

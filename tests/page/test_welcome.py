@@ -108,7 +108,7 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     assert not (desk.folder / "profiles").exists()
 
 
-def test_what_was_not_understood_is_said_and_the_rest_is_used(desk: Desk, client: TestClient) -> None:
+def test_what_was_not_understood_is_named_and_the_rest_is_used(desk: Desk, client: TestClient) -> None:
     with_papers(desk)
     form = {"token": TOKEN, "interests": "asdf qwer", "papers": "2501.12345 asdfgh", "name": "odd"}
     ignored = "ot understood beside the ids of papers: “asdfgh”"

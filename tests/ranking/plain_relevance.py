@@ -133,7 +133,7 @@ def times(words: list[str], term: Term) -> int:
     return sum(tuple(words[at : at + len(term)]) == term for at in range(len(words)))
 
 
-def said(papers: list[tuple[str, str]], text: str) -> list[float] | None:
+def word_scores(papers: list[tuple[str, str]], text: str) -> list[float] | None:
     """How strongly each paper (title, abstract) holds the terms of a text; None for a text without words."""
     asked = terms(text)
     if not asked:
@@ -340,7 +340,7 @@ class PlainInterests:
             nearest([one[at] for one in liked]) - usual if liked else 0.0 for at, usual in enumerate(to_usual(papers))
         ]
         words = standard_scores(pooled_words, DATA["library_words"])
-        named = [said(fields, text.partition("\n\n")[0]) or [0.0] * len(fields) for text in self.library]
+        named = [word_scores(fields, text.partition("\n\n")[0]) or [0.0] * len(fields) for text in self.library]
         wished = self.wished(fields)
         values, serves = [], []
         for at in range(len(fields)):
@@ -387,7 +387,7 @@ class PlainInterests:
         several: int,
     ) -> list[float]:
         """Each paper's logit by one of several interests."""
-        words = said(fields, text) if by_words else None
+        words = word_scores(fields, text) if by_words else None
         if self.vector_of is None:
             parts, near = LOGITS["words_only"], [0.0] * len(fields)
         else:

@@ -107,7 +107,7 @@ def test_another_profile_content_is_named_as_lineage() -> None:
     assert compared(same, same, profile_hash="new").lineage == {"profile_hash": (None, "new")}
 
 
-def test_what_lists_were_computed_from_is_said_without_hashes() -> None:
+def test_what_lists_were_computed_from_is_shown_without_hashes() -> None:
     assert difference_in_words("preferences", None, "a83e109bdcb2") == "what the ratings teach has changed"
     assert difference_in_words("llm_model", None, "m") == "language model: none → m"
     assert difference_in_words("line", 0.2, 0.31) == "lowest threshold: 20 % → 31 %"

@@ -34,7 +34,7 @@ def ranking() -> Ranking:
     )
 
 
-def told(ranking: Ranking, place: int) -> str:
+def explanation(ranking: Ranking, place: int) -> str:
     rows = ranking.rows.to_pylist()
     missing = what_was_missing(rows[place]["paper_id"], rows, ranking.header)
     return "\n".join(why(rows[place], ranking.header, scored=len(rows), missing=missing))
@@ -50,7 +50,7 @@ def test_a_changed_number_does_not_recompute(ranking: Ranking) -> None:
 
 
 def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
-    text = told(ranking, 0)
+    text = explanation(ranking, 0)
     assert "Place 1 of 3 with a score of 1.025." in text
     assert "Relevance to your interests: 0.300 (99 %, weight 0.30, judged by keywords only" in text
     assert "Authors you follow: 0.150 (1.00 of 1, weight 0.15)." in text
@@ -63,10 +63,10 @@ def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
 
 
 def test_a_paper_outside_the_list_is_explained_by_what_it_lacks(ranking: Ranking) -> None:
-    text = told(ranking, 1)
+    text = explanation(ranking, 1)
     assert "Keywords you avoid (survey) take 0.15." in text
     assert "Not among the first 1: 0.225 short of the last of them; no single mark would do." in text
-    text = told(ranking, 2)
+    text = explanation(ranking, 2)
     assert "Not among the first 1: " in text
 
 
@@ -116,29 +116,29 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
 
 def test_a_paper_below_the_threshold_is_explained_by_the_threshold_and_on_a_quiet_day_would_be_in() -> None:
     rows, header = with_a_line(0.8, 0.31)
-    told = what_was_missing("2", rows, header) or ""
-    assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in told
+    hint = what_was_missing("2", rows, header) or ""
+    assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in hint
     rows, header = with_a_line(0.8, 0.72, 0.31)
-    told = what_was_missing("3", rows, header) or ""
-    assert told.endswith("72.1 % would bring it into the list.") or told.endswith(
+    hint = what_was_missing("3", rows, header) or ""
+    assert hint.endswith("72.1 % would bring it into the list.") or hint.endswith(
         "72.0 % would bring it into the list."
     )
 
 
 def test_a_paper_beaten_by_others_above_the_threshold_is_explained_by_the_probability_and_not_by_code() -> None:
     rows, header = with_a_line(0.8, 0.72, 0.55)
-    told = what_was_missing("3", rows, header) or ""
-    assert "others above the threshold are more probable" in told and "instead of 55.0 % it would be among them" in told
-    assert "code" not in told
+    hint = what_was_missing("3", rows, header) or ""
+    assert "others above the threshold are more probable" in hint and "instead of 55.0 % it would be among them" in hint
+    assert "code" not in hint
 
 
 def test_within_a_tenth_the_mark_that_would_do_is_named_and_across_tenths_only_relevance() -> None:
     rows, header = with_a_line(0.78, 0.77, 0.75, mode="novelty")
-    assert "0.006 short" in (told := what_was_missing("3", rows, header) or "") and "code and PDF at hand" in told
+    assert "0.006 short" in (hint := what_was_missing("3", rows, header) or "") and "code and PDF at hand" in hint
     rows, header = with_a_line(0.88, 0.87, 0.75, mode="novelty")
-    told = what_was_missing("3", rows, header) or ""
+    hint = what_was_missing("3", rows, header) or ""
     assert (
-        "in a higher tenth of probability; the best mark in one of these would do: relevance to your interests." in told
+        "in a higher tenth of probability; the best mark in one of these would do: relevance to your interests." in hint
     )
 
 
@@ -152,9 +152,9 @@ def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_l
 ) -> None:
     rows, header = with_a_line(*(each / 100 for each in sorted(percent, reverse=True)), top_k=top_k, mode=mode)
     for row in rows:
-        told = what_was_missing(row["paper_id"], rows, header)
-        assert (told is None) == row["shown"]
-        if found := re.search(r"(?:; |with )(\d+\.\d) %", told or ""):
+        hint = what_was_missing(row["paper_id"], rows, header)
+        assert (hint is None) == row["shown"]
+        if found := re.search(r"(?:; |with )(\d+\.\d) %", hint or ""):
             named = round(float(found[1]) / 100, 3)
             others = [each["semantic_relevance"] for each in rows if each is not row]
             better = [each for each in others if each > named]
@@ -198,15 +198,15 @@ def test_words_are_named_as_those_of_an_interest_or_of_a_liked_title() -> None:
 
 
 def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_decided() -> None:
-    def told(nudge: float | None, **changes: object) -> bool:
+    def is_noted(nudge: float | None, **changes: object) -> bool:
         row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
         header = {**HEADER, "nudge": nudge, "nudge_from": 0.0}
         return any("keyword that you ask for raises" in line for line in why(row, header, scored=9))
 
-    assert told(4.0)
-    assert not told(None)
-    assert not told(4.0, tags=[])
-    assert not told(4.0, evaluation_method="embedding+llm")
+    assert is_noted(4.0)
+    assert not is_noted(None)
+    assert not is_noted(4.0, tags=[])
+    assert not is_noted(4.0, evaluation_method="embedding+llm")
 
 
 def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
@@ -252,5 +252,5 @@ def test_a_score_as_a_sum_adds_up_and_names_only_what_counted() -> None:
     parts = dict.fromkeys(DIMENSIONS, 0.0) | {"semantic_relevance": 0.5, "recency": 1.0}
     weights = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
     row = {**parts, "bonus": 0.0, "soft_penalty": -0.15, "diversity_penalty": 0.0, "final": 0.2}
-    told = as_sum(row, weights)
-    assert told == "0.200 = 0.200 how recent it is +0.150 relevance to your interests -0.150 keywords you avoid"
+    line = as_sum(row, weights)
+    assert line == "0.200 = 0.200 how recent it is +0.150 relevance to your interests -0.150 keywords you avoid"

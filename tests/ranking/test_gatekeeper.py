@@ -162,7 +162,7 @@ def test_no_papers_are_a_success_without_papers(settings: Settings, profile: Pat
 
 
 @pytest.mark.parametrize(
-    ("papers", "said"),
+    ("papers", "message"),
     [
         ([record("2603.00001"), {**record("2603.00002"), "title": 5}], "paper 2 (2603.00002): title"),
         ([{"title": "x"}], "paper 1: paper_id"),
@@ -173,12 +173,12 @@ def test_no_papers_are_a_success_without_papers(settings: Settings, profile: Pat
         ("2603.00001", "papers must be a list"),
     ],
 )
-def test_a_malformed_paper_fails_the_call_and_is_named(settings: Settings, papers: Any, said: str) -> None:
-    assert said in refusal(papers, settings)
+def test_a_malformed_paper_fails_the_call_and_is_named(settings: Settings, papers: Any, message: str) -> None:
+    assert message in refusal(papers, settings)
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ({"top_k": 0}, "top_k: "),
         ({"top_k": "5"}, "top_k: "),
@@ -189,8 +189,8 @@ def test_a_malformed_paper_fails_the_call_and_is_named(settings: Settings, paper
         ({"local_pdf_dir": "absent"}, "local_pdf_dir: "),
     ],
 )
-def test_a_wrong_option_fails_the_call_and_is_named(settings: Settings, option: dict[str, Any], said: str) -> None:
-    assert said in refusal([record("2603.00001")], settings, **option)
+def test_a_wrong_option_fails_the_call_and_is_named(settings: Settings, option: dict[str, Any], message: str) -> None:
+    assert message in refusal([record("2603.00001")], settings, **option)
 
 
 def test_a_broken_profile_fails_the_call_with_its_line(settings: Settings, profile: Path) -> None:
@@ -209,9 +209,9 @@ def test_without_a_profile_the_ranking_is_profile_free(settings: Settings) -> No
 
 @pytest.mark.parametrize("path", ["config/profile.json", "profiles/grahps", "."])
 def test_a_profile_path_with_nothing_there_fails_the_call_by_its_name(settings: Settings, path: str) -> None:
-    told = refusal([record("2603.00001")], settings, profile_path=path)
-    assert told.startswith("profile_path: ")
-    assert str(settings.output_dir / path) in told
+    message = refusal([record("2603.00001")], settings, profile_path=path)
+    assert message.startswith("profile_path: ")
+    assert str(settings.output_dir / path) in message
 
 
 def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Settings, tmp_path: Path) -> None:
@@ -291,9 +291,9 @@ def test_a_model_that_fails_when_called_is_replaced_by_keywords_with_a_warning(
     result = call(papers, settings, profile_path=profile, embed=broken)
     assert result["ranked_papers"][0]["paper_id"] == "2603.00002"
     assert result["ranked_papers"][0]["score"]["evaluation_method"] == "keyword"
-    (told,) = result["summary"]["warnings"]
-    assert told.startswith("relevance was judged by keywords only: the embedding model")
-    assert "\n" not in told
+    (warning,) = result["summary"]["warnings"]
+    assert warning.startswith("relevance was judged by keywords only: the embedding model")
+    assert "\n" not in warning
 
 
 def test_a_repeated_id_is_kept_once_in_its_newest_version(settings: Settings) -> None:

@@ -100,11 +100,11 @@ def test_library_knows_the_nearest_liked_paper_and_profits_from_others() -> None
     assert np.array_equal(relevance.values, relevance.library)
 
 
-def test_liked_papers_move_what_is_said_in_words() -> None:
+def test_liked_papers_change_the_relevance_by_words() -> None:
     wishes = {"primary": ["graph learning"], "papers": [{"title": "Robots", "abstract": ""}]}
-    said = [["robot"], ["graph"]]
-    both = judged(queries("hybrid", wishes), [[0.4, 0.4, 0.7], [0.4, 0.0, 0.0]], said)
-    words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4, 0.7], [0.4, 0.0, 0.0]], said)
+    texts = [["robot"], ["graph"]]
+    both = judged(queries("hybrid", wishes), [[0.4, 0.4, 0.7], [0.4, 0.0, 0.0]], texts)
+    words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4, 0.7], [0.4, 0.0, 0.0]], texts)
     assert both.values[0] > words.values[0]
     assert both.values[1] < words.values[1]
     assert both.lane_probability == pytest.approx(words.lane_probability)
@@ -130,7 +130,7 @@ def test_interests_are_compared_by_their_adapted_vector_and_liked_papers_by_thei
     assert [seen["swapped", mode] for mode in ("lanes", "library", "seed")] == [1, 0, 0]
 
 
-def test_an_interest_without_a_word_to_look_for_is_judged_by_its_meaning() -> None:
+def test_an_interest_without_searchable_words_is_judged_by_its_meaning() -> None:
     cpp, graphs = (
         queries("hybrid", {"primary": [text]}, options={"hybrid_of": ["lanes"]}) for text in ("C++", "graph")
     )
@@ -155,10 +155,10 @@ def test_a_paper_that_is_nearer_to_its_query_is_not_less_relevant(
     cosines[1] = cosines[0]
     at = data.draw(st.integers(0, count - 1))
     cosines[1, at] += lift * (np.sqrt(max(0.0, 1 - (cosines[1] ** 2).sum() + cosines[1, at] ** 2)) - cosines[1, at])
-    said = data.draw(st.lists(st.sampled_from(["graph", "robots", "liked", "abstract"]), max_size=3))
+    texts = data.draw(st.lists(st.sampled_from(["graph", "robots", "liked", "abstract"]), max_size=3))
     # Own words added do not lower likeness to interests; they may lower likeness to papers.
     more = [] if wanted.views[-1].mode == "library" else ["pruning"]
-    first, second = judged(wanted, cosines.tolist(), [said, [*said, *more]]).values
+    first, second = judged(wanted, cosines.tolist(), [texts, [*texts, *more]]).values
     assert 0 <= first <= second + 1e-6
     assert second <= 1
 
@@ -192,19 +192,19 @@ def test_a_handful_of_papers_is_judged_as_a_week_is() -> None:
     holds = chance.random((1000, len(asked))) < list(asked.values())  # as often as in a week of arXiv
     near = chance.normal(0.14, 0.085, size=(1000, 1))
     near[:20], holds[:20] = 0.62, True
-    said = [[word for word, held in zip(asked, row, strict=True) if held] for row in holds]
+    texts = [[word for word, held in zip(asked, row, strict=True) if held] for row in holds]
     wanted = queries("hybrid", {"primary": ["learning sparse graphs"]})
     others = unit_vectors(1000, seed=4, dimension=30) + 0.14  # as near to each other as papers of arXiv are
     others /= np.linalg.norm(others, axis=1, keepdims=True)
-    week = judged(wanted, np.clip(near, 0, 0.7).tolist(), said, others=others)
+    week = judged(wanted, np.clip(near, 0, 0.7).tolist(), texts, others=others)
     few = [*range(4), *range(20, 1000, 60)]  # four on topic and seventeen others
-    alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [said[row] for row in few], others=others[few])
+    alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [texts[row] for row in few], others=others[few])
     assert week.values[few[3]] > SCORING.line
     assert ((alone.values > SCORING.line) == (week.values[few] > SCORING.line)).all()
     assert np.abs(alone.values - week.values[few]).mean() < 0.1
 
 
-def test_an_unknown_liked_paper_is_warned_of_and_has_no_say() -> None:
+def test_an_unknown_liked_paper_causes_a_warning_and_has_no_effect() -> None:
     wishes = {"papers": ["2501.00001v2", "2501.00002"]}
     wanted = queries("library", wishes, known={"2501.00001": ("Known", "Text.")})
     assert wanted.texts == ["Known\n\nText."]

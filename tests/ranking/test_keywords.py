@@ -124,14 +124,14 @@ def test_no_phrase_reaches_from_one_paper_into_the_next() -> None:
 
 
 def test_matches_belong_to_their_papers_for_any_batch_size() -> None:
-    said = [
+    texts_drawn = [
         f"zero {'ö ' if row % 3 else ''}{'shot' if row % 7 == 0 else 'shots'[: row % 5]} end" for row in range(5000)
     ]
     pattern = keyword_pattern("zero shot")
     assert pattern
-    found = keywords_in(pa.chunked_array([said[:1500], said[1500:]]), ["absent", "zero shot"])
+    found = keywords_in(pa.chunked_array([texts_drawn[:1500], texts_drawn[1500:]]), ["absent", "zero shot"])
     assert not found[:, 0].any()
-    assert found[:, 1].tolist() == [bool(pattern.search(plain(text))) for text in said]
+    assert found[:, 1].tolist() == [bool(pattern.search(plain(text))) for text in texts_drawn]
 
 
 def test_equal_keywords_count_once_and_symbols_alone_not_at_all() -> None:

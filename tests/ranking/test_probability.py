@@ -30,8 +30,8 @@ USUAL = np.random.default_rng(5).normal(CALIBRATION.cosines.mean, 0.08, size=(3,
 def relevance(own: np.ndarray | None, words: np.ndarray | None, liked: np.ndarray | None) -> float:
     """One paper's probability among 200: by three interests, and by liked papers (cosines, TF-IDF cosines), if any."""
     known = None if own is None else np.hstack([own, USUAL])
-    said = None if words is None else np.hstack([words, np.where(np.isnan(words), np.nan, np.zeros((3, 200)))])
-    logits = any_of(interests_judged(known, said, weights=LEVELS, calibration=CALIBRATION).logits)[:1]
+    extended = None if words is None else np.hstack([words, np.where(np.isnan(words), np.nan, np.zeros((3, 200)))])
+    logits = any_of(interests_judged(known, extended, weights=LEVELS, calibration=CALIBRATION).logits)[:1]
     if liked is not None:
         judged, _ = library_judged(liked[0][:, None], liked[1][:, None], calibration=CALIBRATION)
         logits = with_library(logits, judged.logits, liked=liked.shape[1], calibration=CALIBRATION)
@@ -107,7 +107,7 @@ def test_an_interest_of_a_lower_level_is_less_probable_by_its_weight_in_odds() -
     assert odds / odds[0] == pytest.approx(LEVELS)
 
 
-def test_a_level_that_counts_nothing_says_nothing() -> None:
+def test_a_level_of_weight_zero_does_not_change_the_result() -> None:
     both = np.full((2, 1), 0.9)
     judged = interests_judged(both, both, weights=(1.0, 0.0), calibration=CALIBRATION)
     alone = interests_judged(both[:1], both[:1], weights=(1.0,), calibration=CALIBRATION)

@@ -78,7 +78,7 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
     lowest = (usual_line(options) if options.line is None else options.line) if fused else None
     assume(all(far_from(value, lowest) for value in relevance))
     line = days_line(relevance, options) if fused and options.line is None else lowest
-    assume(told_apart([scores for _, scores in scored], plain_matches(scored, options) if fused else None))
+    assume(are_distinguishable([scores for _, scores in scored], plain_matches(scored, options) if fused else None))
     order, shown = final_order(scored, serves, options, line)
     ranking = ranked(papers, profile, seed=seed if with_model else None)
     rows = ranking.rows.to_pylist()
@@ -96,7 +96,7 @@ def far_from(value: float, line: float | None) -> bool:
     return line is None or value < 1e-6 or min(near) > 1e-9
 
 
-def told_apart(scored: list[dict[str, object]], matches: list[float] | None) -> bool:
+def are_distinguishable(scored: list[dict[str, object]], matches: list[float] | None) -> bool:
     """Whether no two papers have nearly the same score or match from different parts, so that the last bits decide."""
     finals = [float(str(one["final"])) for one in scored]
     values = np.array([finals, finals if matches is None else matches])
@@ -241,7 +241,7 @@ def test_tags_say_what_is_special_and_only_where_it_was_asked_for() -> None:
     assert (row["author_trust"], row["institution_trust"], row["must_keywords"]) == (1.0, 1.0, 1.0)
 
 
-def test_a_project_page_is_said_and_counts_as_code_and_a_data_set_does_not() -> None:
+def test_a_project_page_is_tagged_and_counts_as_code_and_a_data_set_does_not() -> None:
     page = "Project page: https://some-lab.github.io/thing"
     papers = [
         paper("2603.00010", comment=page),
@@ -251,8 +251,8 @@ def test_a_project_page_is_said_and_counts_as_code_and_a_data_set_does_not() -> 
         paper("2603.00015", github_url="https://huggingface.co/datasets/lab/set"),
     ]
     rows = {row["paper_id"]: row for row in ranked(papers, None).rows.to_pylist()}
-    told = {"PROJECT_PAGE", "CODE_AVAILABLE", "NO_CODE"}
-    assert [told.intersection(rows[each.paper_id]["tags"]) for each in papers] == [
+    tags = {"PROJECT_PAGE", "CODE_AVAILABLE", "NO_CODE"}
+    assert [tags.intersection(rows[each.paper_id]["tags"]) for each in papers] == [
         {"PROJECT_PAGE"},
         {"PROJECT_PAGE"},
         {"CODE_AVAILABLE"},

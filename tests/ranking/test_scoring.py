@@ -50,11 +50,11 @@ def test_weights_of_the_run_come_before_the_profiles_before_the_environments_bef
 
 
 def test_invalid_weights_of_a_run_are_refused_with_the_key() -> None:
-    for weights, told in (
+    for weights, message in (
         ({**own_weights(0.5), "recency": 0.9}, "weights: .*must sum to 1"),
         ({**own_weights(0.5), "novelty": 0.0}, "weights.novelty: unknown option; expected one of semantic_relevance"),
     ):
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=message):
             ranking_options(None, {"weights": weights})
 
 

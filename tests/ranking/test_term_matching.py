@@ -148,7 +148,7 @@ def test_a_long_paper_needs_more_of_the_words() -> None:
     assert np.ptp(scores(["graph", "graph" + " filler" * 40], "graph")) == 0  # an abstract has fifty words
 
 
-def test_a_text_without_a_word_to_look_for_says_nothing() -> None:
+def test_a_text_without_searchable_words_has_no_score() -> None:
     found = scores(["graph", "model"], "C++ of the", "graph", "")
     assert np.isnan(found[:, [0, 2]]).all()
     assert (found[:, 1] > 0).tolist() == [True, False]
@@ -172,7 +172,7 @@ def test_what_an_interest_finds_does_not_depend_on_the_others_or_their_order(oth
 @settings(max_examples=25)
 @given(papers=some_papers, asked=some_texts)
 def test_scores_agree_with_the_plain_ones(papers: list[Paper], asked: list[str]) -> None:
-    plain = [plain_relevance.said(papers, text) for text in asked]
+    plain = [plain_relevance.word_scores(papers, text) for text in asked]
     ours = scores(papers, *asked, background=BACKGROUND).T
     for found, expected in zip(ours, plain, strict=True):
         assert np.isnan(found).all() if expected is None else found == pytest.approx(expected, abs=1e-12)
@@ -223,7 +223,7 @@ def test_the_words_of_an_interest_that_a_paper_holds_are_named_where_they_are() 
     assert matched_terms("reasoning", "x", "We reason and reason") == ((), ("reasoning (reason)",))
 
 
-def test_an_acronym_and_the_phrase_that_it_stands_for_find_each_other() -> None:
+def test_an_acronym_and_its_phrase_find_each_other() -> None:
     papers = [("Steering with SAEs", "words"), ("Sparse autoencoders", "words"), ("An autoencoder", "words")]
     by_phrase, by_acronym = scores(papers, "sparse autoencoders", "SAE").T
     assert by_phrase[0] > by_phrase[2] and by_phrase[1] > by_phrase[2]

@@ -65,7 +65,7 @@ def test_a_paper_is_read_in_four_dimensions() -> None:
         ("Self-supervised pretraining, then supervised training", ["supervised", "self-supervised", "transfer"]),
     ],
 )
-def test_what_is_self_supervised_is_not_thereby_supervised(text: str, assumption: list[str]) -> None:
+def test_self_supervised_does_not_count_as_supervised(text: str, assumption: list[str]) -> None:
     assert shown(text)["assumption"] == assumption
 
 

@@ -28,7 +28,7 @@ ASKED = {
 }
 
 
-def told(papers: list[Any], **asked: Any) -> list[str]:
+def sentences_about(papers: list[Any], **asked: Any) -> list[str]:
     content = profile_content({"interests": {"primary": ["x"]}, **asked}, source="ann")
     return sentences(preferences_of(content), papers_to_table(papers))
 
@@ -38,7 +38,7 @@ def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
         paper("2603.00001", authors=("Maria K. O’Connor",), affiliations=("ETH Zürich",), abstract="Kelps, forests."),
         paper("2603.00002", title="Urchins"),
     ]
-    assert told(papers, **ASKED) == [
+    assert sentences_about(papers, **ASKED) == [
         "no paper of the last 30 days is by Nobody Known",
         "no paper of the last 30 days is from MIT",
         "no paper of the last 30 days holds the must keyword title:forest or sea urchin",
@@ -46,15 +46,15 @@ def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
 
 
 def test_without_any_affiliation_the_reason_and_the_remedy_are_named() -> None:
-    (line,) = told([paper()], preferred_institutions=["ETH", "MIT", "Bell Labs"])
+    (line,) = sentences_about([paper()], preferred_institutions=["ETH", "MIT", "Bell Labs"])
     assert "has an affiliation" in line
     assert "ETH, MIT or Bell Labs" in line
     assert "PAPER_ASSETS_SEMANTIC_SCHOLAR=on" in line
 
 
 def test_no_preference_or_no_paper_at_all_gives_no_warning() -> None:
-    assert told([paper()]) == []
-    assert told([], **ASKED) == []
+    assert sentences_about([paper()]) == []
+    assert sentences_about([], **ASKED) == []
 
 
 def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:

@@ -180,7 +180,7 @@ def test_two_different_scores_for_one_paper_are_ignored_and_the_same_twice_count
         )
     )
 )
-def test_whatever_a_model_says_only_asked_ids_get_scores_in_range(entries: list[object]) -> None:
+def test_for_any_answer_only_requested_ids_get_scores_in_range(entries: list[object]) -> None:
     scores = scores_in(entries, asked=["a", "b"])
     assert scores.keys() <= {"a", "b"}
     assert all(0 <= score <= 1 for score in scores.values())

@@ -297,10 +297,10 @@ def _command(folder: Path, arguments: Sequence[str]) -> str | None:
             main()
         except SystemExit as end:
             code = int(end.code or 0)
-    said = err.getvalue()
-    if "unexpected" in said or "Traceback" in said:
-        return said[-300:]
-    if "\x1b" in out.getvalue() or "\x1b" in said:
+    errors = err.getvalue()
+    if "unexpected" in errors or "Traceback" in errors:
+        return errors[-300:]
+    if "\x1b" in out.getvalue() or "\x1b" in errors:
         return "an escape character"
-    lines = [line for line in said.splitlines() if line.startswith("error: ")]
-    return None if code == 0 else f"refused: {said}" if len(lines) == 1 else f"{code}: {said[-300:]}"
+    lines = [line for line in errors.splitlines() if line.startswith("error: ")]
+    return None if code == 0 else f"refused: {errors}" if len(lines) == 1 else f"{code}: {errors[-300:]}"

@@ -41,8 +41,8 @@ def paper(number: int, *, day: int = 1, category: str = "cs.CL", subject: int | 
     )
 
 
-def passage(doc_id: str, of: str, text: str, **said: Any) -> Document:
-    """A public English passage of the full text of a paper, unless something else is said."""
+def passage(doc_id: str, of: str, text: str, **given: Any) -> Document:
+    """A public English passage of the full text of a paper, unless `given` says otherwise."""
     fields: dict[str, Any] = {
         "title": f"Title of {of}",
         "date_int": 20260301,
@@ -54,7 +54,7 @@ def passage(doc_id: str, of: str, text: str, **said: Any) -> Document:
         "version": 1,
         "url": f"https://arxiv.org/abs/{of}",
     }
-    return Document(doc_id=doc_id, text=text, paper_id=of, data_type="fulltext", **{**fields, **said})
+    return Document(doc_id=doc_id, text=text, paper_id=of, data_type="fulltext", **{**fields, **given})
 
 
 def corpus_of(

@@ -15,10 +15,10 @@ Dropped = set[tuple[str, str]]  # stage and doc_id
 
 def allowed(candidate: Candidate, policy: Policy) -> bool:
     """Access and language; versions need the others."""
-    said = candidate.metadata
-    mine = policy.owner is not None and said.get("owner") == policy.owner
-    speaks = policy.language is None or said.get("language") == policy.language
-    return (said.get("access_level") == "public" or mine) and speaks
+    metadata = candidate.metadata
+    mine = policy.owner is not None and metadata.get("owner") == policy.owner
+    speaks = policy.language is None or metadata.get("language") == policy.language
+    return (metadata.get("access_level") == "public" or mine) and speaks
 
 
 def visible(candidate: Candidate, policy: Policy) -> bool:

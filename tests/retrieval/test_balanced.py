@@ -81,7 +81,7 @@ def test_a_side_may_ask_in_its_own_words(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "reason"),
     [
         ({"filters": {"sides": ["cs.XX"]}}, "none with primary_category cs.XX"),
         (
@@ -102,10 +102,10 @@ def test_a_side_may_ask_in_its_own_words(corpus: Corpus) -> None:
         ),
     ],
 )
-def test_a_side_that_runs_short_says_why(corpus: Corpus, record: dict[str, Any], said: str) -> None:
+def test_a_side_that_runs_short_says_why(corpus: Corpus, record: dict[str, Any], reason: str) -> None:
     (side,) = retrieve_balanced(corpus, plan(**record), caller=ANYBODY)
     assert len(side.documents) < 2
-    assert side.shortfall == said
+    assert side.shortfall == reason
 
 
 def test_a_side_with_a_broken_filter_is_named_and_leaves_the_others_whole(corpus: Corpus) -> None:

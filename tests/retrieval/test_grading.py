@@ -76,9 +76,9 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
     assert graded.chunks[0].text.startswith("S3 says")
     assert [chunk.share for chunk in graded.chunks] == pytest.approx(plain_softmax([2.0, 1.0, *[0.0] * 7])[:2])
     assert (graded.looked_at, graded.grader, graded.kind, graded.notes) == (9, "by hand", "cross-encoder", ())
-    told = json.loads(json.dumps(graded.to_mapping(), allow_nan=False))
-    assert told["chunks"][0]["title"] == "On a"
-    assert told["grader"] == {"name": "by hand", "kind": "cross-encoder"}
+    mapping = json.loads(json.dumps(graded.to_mapping(), allow_nan=False))
+    assert mapping["chunks"][0]["title"] == "On a"
+    assert mapping["grader"] == {"name": "by hand", "kind": "cross-encoder"}
 
 
 def test_by_default_five_chunks_of_at_most_300_characters_pass() -> None:

@@ -51,10 +51,10 @@ PUBLIC = {"access_level": "public", "language": "en", "owner": None, "version": 
 
 
 def candidate(
-    doc_id: str, score: float = 0.5, *, source: str | None = None, text: str = "text", **said: Any
+    doc_id: str, score: float = 0.5, *, source: str | None = None, text: str = "text", **extra: Any
 ) -> Candidate:
     source = source or doc_id
-    return Candidate(doc_id, text, {**PUBLIC, "paper_id": source, **said}, score, "similarity", source)
+    return Candidate(doc_id, text, {**PUBLIC, "paper_id": source, **extra}, score, "similarity", source)
 
 
 def ids(merged: Merged) -> list[str]:
@@ -72,8 +72,8 @@ scores = st.one_of(
     st.sampled_from([0.0, 0.25, 0.5, 1.0, math.nan, math.inf, -math.inf]), st.floats(-2, 3, allow_subnormal=False)
 )
 some_candidates = st.builds(
-    lambda doc, text, score, kind, source, said: Candidate(
-        f"d{doc}", text, {"paper_id": f"p{source}", **said}, score, kind, f"p{source}"
+    lambda doc, text, score, kind, source, extra: Candidate(
+        f"d{doc}", text, {"paper_id": f"p{source}", **extra}, score, kind, f"p{source}"
     ),
     st.integers(0, 12),
     st.sampled_from(["one", "two", "a longer text of some words", "한국어 문장"]),
@@ -142,9 +142,9 @@ def test_what_may_not_be_shown_never_comes_through_whatever_its_score(
         {"language": None},
         {"paper_id": "q", "version": 1},
     ]
-    said = {**secret.metadata, **PUBLIC, **data.draw(st.sampled_from(faults))}
+    metadata = {**secret.metadata, **PUBLIC, **data.draw(st.sampled_from(faults))}
     score = data.draw(st.sampled_from([1e300, math.inf, 0.9]))
-    hidden = replace(secret, doc_id="hidden", score=score, metadata=said)
+    hidden = replace(secret, doc_id="hidden", score=score, metadata=metadata)
     place = data.draw(st.integers(0, len(lists)))
     with_it = [*lists[:place], [hidden], *lists[place:]]
     policy = Policy(owner=owner, language="en", latest={"q": 2})
@@ -281,6 +281,6 @@ def test_a_candidate_cannot_be_changed_on_its_way() -> None:
 def test_every_incoming_document_is_either_kept_or_reported_as_dropped() -> None:
     lists = [[candidate(f"d{at % 7}", at / 10, source=f"s{at % 3}") for at in range(n)] for n in (0, 5, 11)]
     outcome = merge(lists, policy=ANYBODY, max_per_source=1, limit=2)
-    told = Counter(doc_id for drop in outcome.drops for doc_id in drop.doc_ids)
-    assert told + Counter(ids(outcome)) == Counter(each.doc_id for of in lists for each in of)
+    dropped_ids = Counter(doc_id for drop in outcome.drops for doc_id in drop.doc_ids)
+    assert dropped_ids + Counter(ids(outcome)) == Counter(each.doc_id for of in lists for each in of)
     assert all(merge(order, policy=ANYBODY, max_per_source=1, limit=2) == outcome for order in permutations(lists))

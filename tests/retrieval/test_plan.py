@@ -84,7 +84,7 @@ def test_party_is_another_name_for_sides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         ([], "expected an object with the key rewritten_question, got list"),
         ({}, "rewritten_question: field required"),
@@ -108,8 +108,8 @@ def test_party_is_another_name_for_sides() -> None:
         ({"rewritten_question": "q", "generation_required": "no"}, "generation_required: "),
     ],
 )
-def test_what_a_plan_may_not_say_is_refused_with_its_key(record: object, said: str) -> None:
-    assert refused(record).startswith(said)
+def test_an_invalid_plan_is_refused_with_its_key(record: object, message: str) -> None:
+    assert refused(record).startswith(message)
 
 
 @pytest.mark.parametrize("day", ["2026-02-30", "20260301", "2026-W09-7", "soon", "2026-3-1", 20260301, ["2026-03-01"]])
@@ -120,7 +120,7 @@ def test_a_date_that_cannot_be_read_drops_its_condition_and_is_reported(day: obj
     assert where_of(asked) == {"$and": [{"date_int": {"$lte": 20260310}}, {"access_level": {"$eq": "public"}}]}
 
 
-def test_dates_that_no_document_can_meet_are_said_to_be_so() -> None:
+def test_dates_that_no_document_can_meet_cause_a_note() -> None:
     asked = plan(filters={"startdate": "2026-03-10", "enddate": "2026-03-01"})
     assert asked.notes == ("startdate 2026-03-10 is after enddate 2026-03-01: no document meets both",)
 

@@ -21,10 +21,10 @@ ANYBODY = Caller()
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return corpus_of(tmp_path_factory.mktemp("told"), [paper(at) for at in range(12)])
+    return corpus_of(tmp_path_factory.mktemp("desk"), [paper(at) for at in range(12)])
 
 
-def told(corpus: Corpus, caller: Caller = ANYBODY, **record: Any) -> tuple[Findings, ...]:
+def findings_of(corpus: Corpus, caller: Caller = ANYBODY, **record: Any) -> tuple[Findings, ...]:
     return retrieve_balanced(corpus, plan(**{"filters": {"sides": ["cs.CL"]}, **record}), caller=caller)
 
 
@@ -33,23 +33,25 @@ def test_two_wordings_that_find_the_same_documents_are_reported_and_values_of_a_
         {"name": "for", "query": "arguments for faithful answers"},
         {"name": "against", "query": "arguments against faithful answers"},
     ]
-    one, other = told(corpus, filters={"sides": sides}, parameters={"k_per_side": 4})
+    one, other = findings_of(corpus, filters={"sides": sides}, parameters={"k_per_side": 4})
     assert "documents are also on the side 'against'" in one.warnings[0] and "stance" in one.warnings[0]
     assert "documents are also on the side 'for'" in other.warnings[0]
     apart = [{"name": "bees", "query": "bees and polarised light"}, {"name": "loops", "query": "compilers fold loops"}]
-    assert not any(side.warnings for side in told(corpus, filters={"sides": apart}, parameters={"k_per_side": 2}))
+    assert not any(
+        side.warnings for side in findings_of(corpus, filters={"sides": apart}, parameters={"k_per_side": 2})
+    )
 
 
 def test_papers_without_a_vector_are_compared_by_words_and_counted(tmp_path: Path) -> None:
     desk = corpus_of(tmp_path, [paper(at) for at in range(9)])
     merge_papers(desk.warehouse, [replace(paper(20, subject=0), abstract="Faithful faithful answers of passages.")])
-    (side,) = told(desk, parameters={"k_per_side": 3})
+    (side,) = findings_of(desk, parameters={"k_per_side": 3})
     assert "2603.00020" in [each.doc_id for each in side.documents]
     assert side.warnings == (
         "1 of 10 documents have no vector yet and were compared by words alone; `paper-assets run` embeds them",
     )
     merge_papers(desk.warehouse, [paper(at) for at in range(30, 50)])
-    (side,) = told(desk, parameters={"k_per_side": 3})
+    (side,) = findings_of(desk, parameters={"k_per_side": 3})
     assert side.methods == ("lexical",), "most have none, so that all are compared alike"
     assert "21 of 30 documents have no vector yet, so all were compared by words alone" in side.warnings[0]
 
@@ -62,14 +64,14 @@ def test_undated_documents_under_a_date_filter_are_counted(tmp_path: Path) -> No
         passage("ann/0", "pdf:a", "My passages keep answers faithful.", date_int=None, **own),
     ]
     desk = corpus_of(tmp_path, [], {"p": passages})
-    said = "more would match but have no date, and the question limits dates"
+    warning = "more would match but have no date, and the question limits dates"
     asked = {"data_type": ["fulltext"], "filters": {"sides": ["cs.CL"], "startdate": "2026-01-01"}}
-    assert told(desk, **asked)[0].warnings == (f"1 {said}",)
-    assert told(desk, Caller(owner="ann"), **asked)[0].warnings == (f"2 {said}",)
+    assert findings_of(desk, **asked)[0].warnings == (f"1 {warning}",)
+    assert findings_of(desk, Caller(owner="ann"), **asked)[0].warnings == (f"2 {warning}",)
     of_the_day = {"data_type": ["fulltext"], "filters": {"sides": ["cs.CL"]}}
-    assert told(desk, Caller(as_of=date(2026, 3, 2)), **of_the_day)[0].warnings == (f"1 {said}",)
-    assert told(desk, Caller(owner="ann", as_of=date(2026, 3, 2)), **of_the_day)[0].warnings == (f"1 {said}",)
-    assert told(desk, **of_the_day)[0].warnings == ()
+    assert findings_of(desk, Caller(as_of=date(2026, 3, 2)), **of_the_day)[0].warnings == (f"1 {warning}",)
+    assert findings_of(desk, Caller(owner="ann", as_of=date(2026, 3, 2)), **of_the_day)[0].warnings == (f"1 {warning}",)
+    assert findings_of(desk, **of_the_day)[0].warnings == ()
 
 
 def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
         passage(f"l/{at}", f"l{at}", f"Passages keep answers faithful {at}. " + "More of it. " * 200) for at in range(2)
     ]
     desk = corpus_of(tmp_path, [], {"p": long})
-    (side,) = told(desk, data_type=["fulltext"], parameters={"k_per_side": 2, "max_tokens": 400})
+    (side,) = findings_of(desk, data_type=["fulltext"], parameters={"k_per_side": 2, "max_tokens": 400})
     whole = {each.doc_id: each.text for each in long}
     left_out = {each.doc_id: len(whole[each.doc_id]) - len(each.content.removesuffix("…")) for each in side.documents}
     assert dict(side.cut) == left_out and min(left_out.values()) > 1_000
@@ -90,11 +92,11 @@ def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
 def test_a_side_in_which_everything_is_weak_has_a_warning(corpus: Corpus, question: str) -> None:
     (side,) = retrieve_balanced(corpus, plan(question, filters={"sides": ["cs.CL"]}), caller=ANYBODY)
     assert any(warning.startswith("everything here is weak: the best similarity is 0.") for warning in side.warnings)
-    assert not told(corpus)[0].warnings
+    assert not findings_of(corpus)[0].warnings
 
 
 def test_without_the_model_every_side_says_that_only_words_were_compared(corpus: Corpus) -> None:
-    (side,) = told(replace(corpus, embedder=None))
+    (side,) = findings_of(replace(corpus, embedder=None))
     assert side.warnings == ("the embedding model cannot be used, so only words were compared",)
 
 

@@ -38,8 +38,8 @@ class Desk:
         try:
             retrieve(file, **given)
         finally:
-            self.told = self.capsys.readouterr()
-        return self.told.out
+            self.printed = self.capsys.readouterr()
+        return self.printed.out
 
     def found(self, plan: Any, **options: Any) -> dict[str | None, list[str]]:
         answer = json.loads(self.ask(plan, as_json=True, **options))
@@ -58,7 +58,7 @@ def test_a_table_has_the_documents_of_each_side_and_the_reason_for_those_that_ar
     shown = desk.ask(PLAN)
     assert "faithful answers" in shown and "https://arxiv.org/abs/2603.00000" in shown
     assert "0 of 2: none with primary_category cs.XX" in shown
-    assert desk.told.err == ""
+    assert desk.printed.err == ""
 
 
 def test_private_documents_come_only_to_the_profile_that_owns_them(desk: Desk) -> None:
@@ -83,11 +83,11 @@ def test_a_plan_without_sides_takes_the_profiles_categories_or_those_that_are_fe
 def test_a_file_of_questions_is_answered_one_after_the_other_and_logged_where_asked(desk: Desk) -> None:
     answers = json.loads(desk.ask([PLAN, PLAN], as_json=True, verbose=True))
     assert len(answers) == 2 and answers[0] == answers[1]
-    assert sum("meet the filter" in line for line in desk.told.err.splitlines()) == 4
+    assert sum("meet the filter" in line for line in desk.printed.err.splitlines()) == 4
 
 
 @pytest.mark.parametrize(
-    ("plan", "options", "said"),
+    ("plan", "options", "message"),
     [
         ('{"rewritten', {}, "plan.json: not valid JSON"),
         ("[]", {}, "contains no plan"),
@@ -103,8 +103,10 @@ def test_a_file_of_questions_is_answered_one_after_the_other_and_logged_where_as
         ),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_one_line(desk: Desk, plan: Any, options: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_asked_is_refused_in_one_line(
+    desk: Desk, plan: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises((InvalidInput, InvalidProfile, PaperAssetsError)) as fault:
         desk.ask(plan, **options)
-    assert said in str(fault.value) and "\n" not in str(fault.value)
-    assert desk.told.err == ""
+    assert message in str(fault.value) and "\n" not in str(fault.value)
+    assert desk.printed.err == ""

@@ -47,9 +47,9 @@ def embedder_of(vector: Callable[[str], np.ndarray], name: str, dimension: int) 
     )
 
 
-def document(doc_id: str, text: str, **said: Any) -> Document:
+def document(doc_id: str, text: str, **extra: Any) -> Document:
     fields: dict[str, Any] = {"paper_id": doc_id, "title": doc_id, "data_type": "fulltext", "access_level": "public"}
-    return Document(doc_id=doc_id, text=text, **{**fields, **said})
+    return Document(doc_id=doc_id, text=text, **{**fields, **extra})
 
 
 def corpus_at(folder: Path, **config: Any) -> Corpus:
@@ -118,7 +118,7 @@ def test_documents_too_many_to_be_kept_in_memory_give_the_same(shared: Corpus, l
 
 @given(library=libraries, asked=questions)
 @settings(max_examples=6)
-def test_documents_whose_texts_and_vectors_lie_in_a_file_give_the_same(
+def test_documents_with_texts_and_vectors_in_a_file_give_the_same_results(
     tmp_path_factory: pytest.TempPathFactory, library: Any, asked: Any
 ) -> None:
     corpus = corpus_at(tmp_path_factory.mktemp("file"), memory=400 * max(len(library), 1))
@@ -152,7 +152,7 @@ def compare(corpus: Corpus, library: Any, asked: Any) -> None:
 def test_among_many_documents_the_best_are_found_and_their_scores_are_exact(tmp_path: Path) -> None:
     chance = np.random.default_rng(1)
     rows = chance.normal(size=(3_000, 384))
-    rows[1_000:1_400] = rows[0] + 1e-7 * chance.normal(size=(400, 384))  # hardly to be told apart in float32
+    rows[1_000:1_400] = rows[0] + 1e-7 * chance.normal(size=(400, 384))  # hardly distinguishable in float32
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     named = {f"text {number}": row.astype(np.float32) for number, row in enumerate(rows)}
     embedder = embedder_of(named.__getitem__, "many", 384)
@@ -171,7 +171,7 @@ def test_among_many_documents_the_best_are_found_and_their_scores_are_exact(tmp_
     assert found.candidates[0].score == pytest.approx(-min(truth)[0], abs=1e-12)
 
 
-def test_equal_vectors_come_in_the_order_of_their_ids_wherever_they_lie(tmp_path: Path) -> None:
+def test_equal_vectors_come_in_the_order_of_their_ids_in_any_block(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, [document(f"d{number:03}", f"{number % 2}", version=number) for number in range(200)])
     assert ids(find(corpus, "1", k=3)) == ["d001", "d003", "d005"]

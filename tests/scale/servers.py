@@ -47,8 +47,8 @@ def until_it_listens(port: int, process: subprocess.Popen[bytes], log: Path) -> 
         with suppress(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return
-        said = log.read_text(encoding="utf-8", errors="replace")[-2_000:]
-        assert process.poll() is None and time.monotonic() < ends, f"{process.args!r} does not answer\n{said}"
+        output = log.read_text(encoding="utf-8", errors="replace")[-2_000:]
+        assert process.poll() is None and time.monotonic() < ends, f"{process.args!r} does not answer\n{output}"
         time.sleep(0.05)
 
 

@@ -68,7 +68,7 @@ def test_a_desk_runs_and_resets_with_its_vectors_on_the_server(address: str, tmp
     desk.run("run", **with_server)
     index = workspace(tmp_path / "other", address).vector_index
     assert count(index, embeddings.COLLECTION) > 0
-    told = desk.run("reset", "--yes", **with_server)
-    assert f"{address} abstract" in told
-    told = desk.refused("run", PAPER_ASSETS_CHROMA_URL="ftp://127.0.0.1:1")
-    assert "PAPER_ASSETS_CHROMA_URL must be an address like http://host:8000" in told
+    message = desk.run("reset", "--yes", **with_server)
+    assert f"{address} abstract" in message
+    message = desk.refused("run", PAPER_ASSETS_CHROMA_URL="ftp://127.0.0.1:1")
+    assert "PAPER_ASSETS_CHROMA_URL must be an address like http://host:8000" in message

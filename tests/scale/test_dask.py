@@ -180,7 +180,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
 
 
 def lost_at(servers: DaskServers, folder: Path, process: Any) -> str:
-    """What is said when `process` dies while the second of two days is embedded; the first one is kept."""
+    """Return the error when `process` dies while the second of two days is embedded; the first one is kept."""
     begun = workspace(folder, servers.address)
     merge_papers(begun.warehouse, invented.papers(2, 60))
     first, second = invented.days_from_first(2)
@@ -205,14 +205,14 @@ def lost_at(servers: DaskServers, folder: Path, process: Any) -> str:
 
 def test_the_last_worker_lost_is_one_line_and_what_was_kept_stays(tmp_path: Path) -> None:
     with dask_scheduler(tmp_path) as servers, servers.worker():
-        told = lost_at(servers, tmp_path / "desk", servers.workers[0])
-    assert "PAPER_ASSETS_DASK) was lost: it has no worker left" in told
+        message = lost_at(servers, tmp_path / "desk", servers.workers[0])
+    assert "PAPER_ASSETS_DASK) was lost: it has no worker left" in message
 
 
 def test_the_scheduler_lost_is_one_line_and_what_was_kept_stays(tmp_path: Path) -> None:
     with dask_scheduler(tmp_path) as servers, servers.worker():
-        told = lost_at(servers, tmp_path / "desk", servers.scheduler)
-    assert "PAPER_ASSETS_DASK) was lost" in told and "continues from there" in told
+        message = lost_at(servers, tmp_path / "desk", servers.scheduler)
+    assert "PAPER_ASSETS_DASK) was lost" in message and "continues from there" in message
 
 
 def test_no_scheduler_and_no_worker_are_lines_that_say_what_to_do(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def other_numpy(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (other_version, "another version of paper_assets"),
         (without_paper_assets, "paper_assets cannot be used there"),
@@ -258,13 +258,13 @@ def other_numpy(folder: Path) -> None:
     ],
     ids=["of another version", "without the package", "without the model", "with another numpy"],
 )
-def test_a_worker_that_does_not_fit_is_named_before_any_work_is_sent(make: Any, told: str, tmp_path: Path) -> None:
+def test_a_worker_that_does_not_fit_is_named_before_any_work_is_sent(make: Any, message: str, tmp_path: Path) -> None:
     make(tmp_path / "other")
     asked: list[int] = []
     with (
         dask_scheduler(tmp_path) as servers,
         servers.worker(before_path=tmp_path / "other"),
-        pytest.raises(ClusterUnavailable, match=f"does not fit: worker tcp://127.*{told}"),
+        pytest.raises(ClusterUnavailable, match=f"does not fit: worker tcp://127.*{message}"),
     ):
         on(servers.address).encode(invented.texts(40), progress=lambda done, total: asked.append(done))
     assert asked == []

@@ -48,8 +48,8 @@ def test_a_desk_imports_ranks_and_resets_with_its_history_on_the_server(desk: De
     assert not list((desk.folder / "dagster_home").rglob("*.db")), "no part of the history is in files"
     assert not [file for file in files_of(desk) if PASSWORD.encode() in file.read_bytes()]
     assert "2026-03-03" in desk.run("status", **with_server)
-    told = desk.refused("run")
-    assert "set PAPER_ASSETS_POSTGRES" in told and PASSWORD not in told
+    message = desk.refused("run")
+    assert "set PAPER_ASSETS_POSTGRES" in message and PASSWORD not in message
     desk.run("reset", "--history", "--yes", **with_server)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPER_ASSETS_POSTGRES", address)
@@ -80,12 +80,12 @@ def test_no_server_wrong_password_and_settings_that_disagree_are_lines_without_t
     nowhere = f"postgresql+psycopg2://ada:{PASSWORD}@127.0.0.1:{free_port()}/postgres"
     wrong = address.replace(PASSWORD, f"{PASSWORD}-but-wrong")
     for given in (nowhere, wrong):
-        told = desk.refused("run", PAPER_ASSETS_POSTGRES=given)
-        assert "the PostgreSQL server of PAPER_ASSETS_POSTGRES failed" in told
-        assert PASSWORD not in told
-    told = desk.refused("run", PAPER_ASSETS_POSTGRES=f"postgresql://ada:{PASSWORD}@127.0.0.1/x")
-    assert "must be an address like postgresql+psycopg2://" in told and PASSWORD not in told
+        message = desk.refused("run", PAPER_ASSETS_POSTGRES=given)
+        assert "the PostgreSQL server of PAPER_ASSETS_POSTGRES failed" in message
+        assert PASSWORD not in message
+    message = desk.refused("run", PAPER_ASSETS_POSTGRES=f"postgresql://ada:{PASSWORD}@127.0.0.1/x")
+    assert "must be an address like postgresql+psycopg2://" in message and PASSWORD not in message
     (desk.folder / "dagster_home" / "dagster.yaml").unlink()
     desk.run("import", str(desk.papers("papers.jsonl", week(DAYS))))
-    told = desk.refused("run", PAPER_ASSETS_POSTGRES=address)
-    assert "keeps Dagster's history in files; remove that file" in told and PASSWORD not in told
+    message = desk.refused("run", PAPER_ASSETS_POSTGRES=address)
+    assert "keeps Dagster's history in files; remove that file" in message and PASSWORD not in message

@@ -19,9 +19,9 @@ def program(folder: Path, *arguments: str, **environ: str) -> "subprocess.Comple
 
 
 def test_without_a_command_it_points_a_newcomer_at_start(tmp_path: Path) -> None:
-    said = program(tmp_path)
-    assert "`paper-assets start` opens the desk" in said.stdout
-    assert "Commands:" in said.stdout
+    output = program(tmp_path)
+    assert "`paper-assets start` opens the desk" in output.stdout
+    assert "Commands:" in output.stdout
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_an_unknown_command_is_answered_with_the_one_that_was_meant(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_there_is_a_script_for_each_shell(tmp_path: Path, shell: str) -> None:
-    said = program(tmp_path, "completion", shell)
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "_PAPER_ASSETS_COMPLETE" in said.stdout
+    output = program(tmp_path, "completion", shell)
+    assert (output.returncode, output.stderr) == (0, "")
+    assert "_PAPER_ASSETS_COMPLETE" in output.stdout
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash on this machine")
@@ -58,7 +58,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path, words: str, expecte
         '_paper_assets_completion paper-assets; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "--norc", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
     )
-    assert sorted(said.stdout.split()) == expected
+    assert sorted(output.stdout.split()) == expected

@@ -38,11 +38,11 @@ def test_a_model_is_tested_kept_shown_and_forgotten(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with loopback_llm(says({"ok": True})) as server:
         url = server.config("openai").base_url
-        said = desk.run("llm", "set", "--provider", "openai", "--url", url, "--key-from", "MINE", MINE=KEY)
-    assert "The test call worked" in said
+        output = desk.run("llm", "set", "--provider", "openai", "--url", url, "--key-from", "MINE", MINE=KEY)
+    assert "The test call worked" in output
     shown = desk.run("llm", "show")
     assert "openai (127.0.0.1" in shown
-    assert KEY not in said + shown
+    assert KEY not in output + shown
     assert "forgotten" in desk.run("llm", "remove")
     assert "not configured" in desk.refused("llm", "show", OPENAI_API_KEY="")
 
@@ -65,8 +65,8 @@ def test_every_command_uses_the_kept_model_and_its_use_is_shown(tmp_path: Path) 
     with loopback_llm(lambda request: says({"ok": True})) as server, loopback_arxiv([]) as arxiv:
         url = server.config("openai").base_url
         desk.run("llm", "set", "--provider", "openai", "--url", url, "--key-from", "MINE", MINE=KEY)
-        said = desk.start("doctor", PAPER_ASSETS_ARXIV_URL=arxiv.url).communicate(timeout=600)[0]
-    assert "answers; the test used" in said
+        output = desk.start("doctor", PAPER_ASSETS_ARXIV_URL=arxiv.url).communicate(timeout=600)[0]
+    assert "answers; the test used" in output
     assert "220 tokens in" in desk.run("llm", "show")
 
 
@@ -80,7 +80,7 @@ def test_the_monthly_limit_alone_is_changed_without_the_key(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["a lot", "5.5", "5 euros", "-3", "1e9", "5 money please"])
-def test_a_limit_that_says_nothing_clear_is_refused(text: str) -> None:
+def test_an_ambiguous_limit_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         monthly_limit(text)
 
@@ -95,7 +95,7 @@ def test_the_environment_goes_before_the_file_and_a_change_is_seen_at_once(tmp_p
     assert KEY not in repr(environ)
 
 
-def test_a_file_that_others_can_read_is_not_used_and_the_reason_is_said(tmp_path: Path) -> None:
+def test_a_file_that_others_can_read_is_ignored_with_the_reason(tmp_path: Path) -> None:
     keep_variables(tmp_path, {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": KEY}).chmod(0o644)
     with pytest.raises(LLMConfigError, match="chmod 600"):
         llm_config(kept_environment({}, tmp_path, lambda: NOW))

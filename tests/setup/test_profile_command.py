@@ -24,11 +24,11 @@ def content(desk: Desk, name: str) -> dict[str, object]:
     return found
 
 
-def test_a_profile_from_options_shows_up_and_every_change_of_it_is_said(desk: Desk) -> None:
-    said = desk.run(
+def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(desk: Desk) -> None:
+    output = desk.run(
         "profile", "new", "speech", "--interest", "speech recognition", "--paper", "arxiv.org/abs/2501.12345v1"
     )
-    assert "It follows eess.AS Audio and Speech Processing" in said
+    assert "It follows eess.AS Audio and Speech Processing" in output
     assert content(desk, "speech")["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
     desk.run("profile", "edit", "speech", "--interest", "speaker diarization", "--category", "cs.sd")
     assert "cs.SD Sound" in desk.run("profile", "show", "speech")
@@ -56,12 +56,12 @@ def test_a_profile_from_options_shows_up_and_every_change_of_it_is_said(desk: De
         (["restore", "a"], "there is no removed profile 'a'"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(desk: Desk, arguments: list[str], line: str) -> None:
+def test_an_invalid_change_is_refused_in_one_line(desk: Desk, arguments: list[str], line: str) -> None:
     assert line in desk.refused("profile", *arguments)
     assert not (desk.folder / "profiles" / "a").exists()
 
 
-def test_what_was_not_understood_is_said_and_the_rest_makes_a_profile(desk: Desk) -> None:
+def test_what_was_not_understood_is_named_and_the_rest_makes_a_profile(desk: Desk) -> None:
     process = desk.start("profile", "new", "odd", "--interest", "asdf qwer", "--paper", "2501.12345 zzzz")
     out, err = process.communicate()
     assert process.returncode == 0 and "It follows" not in out
@@ -80,7 +80,7 @@ def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
 
 
 def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
-    said = in_terminal(
+    output = in_terminal(
         desk,
         [
             ("interest 1", "robot grasping"),
@@ -101,8 +101,8 @@ def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
         "profile",
         "new",
     )
-    assert "cs.RO Robotics" in said
-    assert "Traceback" not in said
+    assert "cs.RO Robotics" in output
+    assert "Traceback" not in output
     made = content(desk, "robots")
     assert made["interests"] == {"primary": ["robot grasping"], "papers": ["2501.12345"]}
     assert "cs.RO" in made["feed"]["categories"]  # type: ignore[index]
@@ -121,33 +121,33 @@ def in_terminal(desk: Desk, dialogue: list[tuple[str, str | None]], *arguments: 
         start_new_session=True,
     )
     os.close(theirs)
-    said, place = "", 0
+    output, place = "", 0
     ends = time.monotonic() + PATIENCE
 
     def read() -> bool:
-        nonlocal said
+        nonlocal output
         if not select.select([ours], [], [], 1)[0]:
             return time.monotonic() < ends
         try:
             more = os.read(ours, 65536)
         except OSError:  # Linux: the other side is closed
             return False
-        said += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", more.decode("utf-8", "replace"))
+        output += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", more.decode("utf-8", "replace"))
         return bool(more)
 
     try:
         for question, answer in dialogue:
-            while (at := said.find(question, place)) < 0:
-                assert read(), f"no {question!r} after:\n{said}"
+            while (at := output.find(question, place)) < 0:
+                assert read(), f"no {question!r} after:\n{output}"
             place = at + len(question)
             if answer is not None:
                 os.write(ours, f"{answer}\n".encode())
         while read():
             pass
-        assert process.wait(timeout=PATIENCE) == 0, said
+        assert process.wait(timeout=PATIENCE) == 0, output
     finally:
         os.close(ours)
         if process.poll() is None:
             process.kill()
             process.wait()
-    return said
+    return output

@@ -35,8 +35,8 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
         check=False,
         env={"XDG_RUNTIME_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
     )
-    said = [line for line in done.stderr.splitlines() if file.name in line]
-    assert said == []
+    warnings = [line for line in done.stderr.splitlines() if file.name in line]
+    assert warnings == []
     assert 'Environment="PAPER_ASSETS_HOME=/tmp/a \\"b\\" 100%%/c$d"' in file.read_text("utf-8")
 
 

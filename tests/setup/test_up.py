@@ -155,12 +155,12 @@ def test_a_full_disk_loses_lines_of_the_log_and_no_service(tmp_path: Path) -> No
     (tmp_path / LOG).symlink_to("/dev/full")
     with up(tmp_path, f"print('x' * 200_000, flush=True); {_SERVICE}") as process:
         assert process.stdout is not None
-        told = ""
-        while "service at work" not in told:
-            told += process.stdout.readline()
+        output = ""
+        while "service at work" not in output:
+            output += process.stdout.readline()
         process.terminate()
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
-    [pid] = re.findall(r"up: s0 runs as process (\d+)", told)
+    [pid] = re.findall(r"up: s0 runs as process (\d+)", output)
     assert not is_alive(int(pid))
 
 

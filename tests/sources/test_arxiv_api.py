@@ -56,7 +56,7 @@ HTML = Answer(body=b"<!DOCTYPE html><html><body><p>maintenance</body></html>", h
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         pytest.param(HTML, "a web page", id="a web page"),
         pytest.param(Answer(body=b"<html><body/></html>"), "a web page", id="a well-formed web page"),
@@ -82,10 +82,10 @@ HTML = Answer(body=b"<!DOCTYPE html><html><body><p>maintenance</body></html>", h
         pytest.param(Answer(body=feed_xml(THREE).replace(b"published>", b"publisht>", 2)), "published", id="no date"),
     ],
 )
-def test_a_faulty_answer_is_asked_for_again_and_never_taken_for_fewer_papers(polite, fault, said):
+def test_a_faulty_answer_is_asked_for_again_and_never_taken_for_fewer_papers(polite, fault, message):
     with loopback_arxiv(script=[fault, feed(THREE)]) as arxiv:
         assert len(fetch(polite, arxiv)) == 3
-    with loopback_arxiv(script=[fault] * 20) as arxiv, pytest.raises(IncompleteFeed, match=said):
+    with loopback_arxiv(script=[fault] * 20) as arxiv, pytest.raises(IncompleteFeed, match=message):
         fetch(polite, arxiv)
 
 

@@ -49,10 +49,10 @@ def test_a_revised_paper_keeps_its_day_and_has_its_newest_version(polite):
 
 def test_a_withdrawn_paper_is_marked_by_its_comment_or_by_its_empty_last_version(polite):
     dates = ("2026-01-05T10:00", "2026-01-06T10:00")
-    said = record("2601.00001", *dates, changed=CHANGED, comments="This paper has been withdrawn by the author")
+    withdrawn = record("2601.00001", *dates, changed=CHANGED, comments="This paper has been withdrawn by the author")
     empty = replace(record("2601.00002", *dates, changed=CHANGED), size="0kb", source_type="I")
     kept = replace(record("2601.00003", *dates, changed=CHANGED), size="9kb", source_type="I")
-    with loopback_oai([said, empty, kept]) as oai:
+    with loopback_oai([withdrawn, empty, kept]) as oai:
         assert [paper.withdrawn for paper in changes(polite, oai).papers] == [True, True, False]
 
 

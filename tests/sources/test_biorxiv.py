@@ -62,14 +62,14 @@ class LoopbackBiorxiv:
 
     records: list[dict[str, Any]] = field(default_factory=list)
     each: int = 30
-    said: list[Answer] = field(default_factory=list)  # answers before all others
+    first_answers: list[Answer] = field(default_factory=list)  # answers before all others
     paths: list[str] = field(default_factory=list)
     url: str = ""
 
     def answer(self, request: Request) -> Answer:
         self.paths.append(request.path)
-        if self.said:
-            return self.said.pop(0)
+        if self.first_answers:
+            return self.first_answers.pop(0)
         _, _, server, rest = request.path.split("/", 3)
         found = [each for each in self.records if each["server"].lower() == server]
         if rest.startswith("10."):
@@ -147,7 +147,7 @@ def test_a_day_without_papers_is_empty_and_medrxiv_has_separate_days(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("first_answers", "kind"),
     [
         ([Answer(body=b"<html>busy</html>")], IncompleteFeed),
         ([Answer(body=b"[" * 100_000)], IncompleteFeed),
@@ -162,9 +162,11 @@ def test_a_day_without_papers_is_empty_and_medrxiv_has_separate_days(tmp_path: P
     ],
     ids=["page", "nested", "error", "refused", "short", "too many", "version", "title", "doi", "other day"],
 )
-def test_an_answer_that_is_not_the_whole_day_fails_the_day(tmp_path: Path, said: list[Answer], kind: type) -> None:
+def test_an_answer_that_is_not_the_whole_day_fails_the_day(
+    tmp_path: Path, first_answers: list[Answer], kind: type
+) -> None:
     with server() as api:
-        api.said = said
+        api.first_answers = first_answers
         assert isinstance(day_of(access(tmp_path, api)), kind)
 
 

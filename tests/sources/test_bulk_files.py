@@ -169,11 +169,11 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), BAD_LINES.values(), ids=BAD_LINES.keys())
-def test_a_bad_line_stops_the_reading_or_is_reported_and_skipped(file, line, said):
+@pytest.mark.parametrize(("line", "message"), BAD_LINES.values(), ids=BAD_LINES.keys())
+def test_a_bad_line_stops_the_reading_or_is_reported_and_skipped(file, line, message):
     good = json.dumps(RECORD).encode()
     path = file(good + b"\n" + line + b"\n" + good + b"\n")
-    with pytest.raises(InvalidInput, match=f"^{path}:2: .*{said}") as caught:
+    with pytest.raises(InvalidInput, match=f"^{path}:2: .*{message}") as caught:
         list(read_papers(path))
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
     faults = []
@@ -219,7 +219,7 @@ def test_a_large_feed_is_not_held_in_memory(file):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"title": "x" * 1_048_576}, "title has 1,048,576 characters, at most 2,000"),
         ({"abstract": "x" * 50_001}, "abstract has 50,001 characters, at most 50,000"),
@@ -227,13 +227,13 @@ def test_a_large_feed_is_not_held_in_memory(file):
         ({"affiliations": ["x" * 3_000]}, "an entry of affiliations has 3,000 characters, at most 2,000"),
     ],
 )
-def test_a_paper_beyond_the_limits_is_refused_by_name_and_the_rest_is_read(file, changes, said):
+def test_a_paper_beyond_the_limits_is_refused_by_name_and_the_rest_is_read(file, changes, message):
     good = paper_to_mapping(invented_paper(1, DAY))
     path = file([{**good, "paper_id": "2603.09999", **changes}, good])
     faults = []
     assert [paper.paper_id for paper in read_papers(path, on_oversized=faults.append)] == [good["paper_id"]]
     [fault] = faults
-    assert fault == f"{path}:1: paper 2603.09999 is refused: {said}; shorten or remove it"
+    assert fault == f"{path}:1: paper 2603.09999 is refused: {message}; shorten or remove it"
 
 
 def test_an_entry_of_a_feed_file_beyond_the_limits_is_refused_by_name(file):
@@ -286,7 +286,7 @@ def test_a_bad_entry_of_a_feed_is_named_by_its_line(file):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"\n \n", "is empty"),
@@ -303,9 +303,9 @@ def test_a_bad_entry_of_a_feed_is_named_by_its_line(file):
         (error_xml("bad query"), "bad query"),
     ],
 )
-def test_a_file_that_holds_no_papers_says_why(file, content, said):
+def test_a_file_that_holds_no_papers_says_why(file, content, message):
     path = file(content)
-    with pytest.raises(InvalidInput, match=said) as caught:
+    with pytest.raises(InvalidInput, match=message) as caught:
         list(read_papers(path))
     assert str(caught.value).startswith(str(path))
     with pytest.raises(InvalidInput):

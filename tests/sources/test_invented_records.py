@@ -98,7 +98,7 @@ def asked(url: str, polite: Polite) -> Scholar:
     return Scholar(session=polite(interval=0), url=url)
 
 
-def test_a_scholar_record_is_read_as_far_as_it_says() -> None:
+def test_missing_fields_of_a_scholar_record_are_empty() -> None:
     whole, sparse, nulls = read_paper(WHOLE), read_paper(SPARSE), read_paper(NULLS)
     assert whole and sparse and nulls
     assert (whole.arxiv_id, whole.doi, whole.journal) == ("2601.00001", "10.1000/invented.1", "Invented Letters")

@@ -119,7 +119,7 @@ def test_the_default_address_of_arxiv_s_pdfs_may_be_no_private_machine(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["https://mirror.example.org/pdf", "https://Mirror.example.org.:443"])
-def test_an_https_address_with_a_name_is_no_more_than_the_name(name: str) -> None:
+def test_an_https_address_with_credentials_is_reduced_to_the_host_name(name: str) -> None:
     assert known_hosts([name]) == known_hosts(["mirror.example.org"])
     assert known_hosts(["https://10.0.0.1"]).may_be_private("10.0.0.1", 443)
 

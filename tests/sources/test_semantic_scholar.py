@@ -49,7 +49,7 @@ def asked(url: str, polite: Callable[..., requests.Session]) -> Scholar:
 
 
 @pytest.mark.shared_data
-def test_every_recorded_paper_is_read_as_far_as_it_says(shared_data: Path) -> None:
+def test_every_recorded_paper_is_read_completely(shared_data: Path) -> None:
     records = [paper for each in recorded(shared_data) for paper in paper_objects(json.loads(each["response_body"]))]
     assert len(records) > 10_000
     read = 0

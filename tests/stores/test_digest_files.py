@@ -22,7 +22,7 @@ def keep(folder: Path, day: date = DAY, *, page: str = "page", profile: str = "p
     return keep_digest(folder, profile, day, pages, feed=feed, latest=3, deadline=30)
 
 
-def test_pages_lie_in_the_profiles_folder_named_by_the_day(tmp_path: Path) -> None:
+def test_pages_are_in_the_profiles_folder_named_by_the_day(tmp_path: Path) -> None:
     assert keep(tmp_path / "new")
     assert listing(tmp_path / "new" / "ponds") >= {"2026-03-13.html", "2026-03-13.md", "feed.atom"}
     assert read_page(tmp_path / "new", "ponds", DAY, "html") == b"page"
@@ -99,8 +99,8 @@ def test_processes_that_write_different_days_at_once_lose_none_in_the_feed(tmp_p
                 assert writer.recv() == message
                 if message == "ready":
                     writer.send("go")
-    told = (tmp_path / "ponds" / "feed.atom").read_text("utf-8").splitlines()
-    assert [line.split()[0] for line in told] == [f"{DAY - timedelta(days=back)}" for back in range(19, -1, -1)]
+    lines = (tmp_path / "ponds" / "feed.atom").read_text("utf-8").splitlines()
+    assert [line.split()[0] for line in lines] == [f"{DAY - timedelta(days=back)}" for back in range(19, -1, -1)]
 
 
 def _keep_on_a_full_disk(answers, folder: Path) -> None:  # type: ignore[no-untyped-def]

@@ -49,8 +49,12 @@ def in_chroma(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The same documents in a collection; what is unknown or empty is left out of their metadata."""
     client = chromadb.PersistentClient(tmp_path_factory.mktemp("filters"))
     rows = client.create_collection("documents", embedding_function=None)
-    told = [{**{k: v for k, v in each.items() if v not in (None, [])}, "here": 1} for each in DOCUMENTS]
-    rows.add(ids=[str(at) for at in range(len(told))], embeddings=np.eye(len(told), dtype=np.float32), metadatas=told)
+    metadatas = [{**{k: v for k, v in each.items() if v not in (None, [])}, "here": 1} for each in DOCUMENTS]
+    rows.add(
+        ids=[str(at) for at in range(len(metadatas))],
+        embeddings=np.eye(len(metadatas), dtype=np.float32),
+        metadatas=metadatas,
+    )
     yield rows
     client.close()
 
@@ -133,9 +137,9 @@ def test_a_value_is_never_part_of_the_query() -> None:
     ],
 )
 def test_a_filter_that_makes_no_sense_is_one_line_with_its_field(where: dict[str, Any], named: str) -> None:
-    with pytest.raises(InvalidInput, match=named) as told:
+    with pytest.raises(InvalidInput, match=named) as raised:
         condition_of(where)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_filter_without_end_is_refused() -> None:

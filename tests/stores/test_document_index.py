@@ -28,9 +28,9 @@ def index(tmp_path: Path) -> VectorIndex:
     return VectorIndex(tmp_path / "chroma", deadline=10)
 
 
-def passage(doc_id: str, text: str = "", **said: Any) -> Document:
+def passage(doc_id: str, text: str = "", **given: Any) -> Document:
     fields: dict[str, Any] = {"paper_id": "2601.00001", "title": "On bees", "access_level": "public"}
-    return Document(doc_id=doc_id, text=text or f"text of {doc_id}", data_type="fulltext", **{**fields, **said})
+    return Document(doc_id=doc_id, text=text or f"text of {doc_id}", data_type="fulltext", **{**fields, **given})
 
 
 def put(warehouse: Warehouse, origin: str, *documents: Document) -> None:

@@ -29,7 +29,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "w.duckdb", deadline=5)
 
 
-def passage(doc_id: str, **said: Any) -> Document:
+def passage(doc_id: str, **given: Any) -> Document:
     fields: dict[str, Any] = {
         "text": f"text of {doc_id}",
         "paper_id": "2601.00001",
@@ -38,7 +38,7 @@ def passage(doc_id: str, **said: Any) -> Document:
         "data_type": "fulltext",
         "access_level": "public",
     }
-    return Document(doc_id=doc_id, **{**fields, **said})
+    return Document(doc_id=doc_id, **{**fields, **given})
 
 
 def put(warehouse: Warehouse, *documents: Document, origin: str = "one.pdf") -> bool:

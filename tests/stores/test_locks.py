@@ -101,22 +101,22 @@ def test_a_lock_within_itself_is_a_clear_mistake_not_a_wait(tmp_path: Path) -> N
 
 def test_another_thread_waits_its_turn(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    told: list[str] = []
+    outcomes: list[str] = []
 
     def refused() -> None:
         try:
             with store_lock(store, deadline=0.1):
-                told.append("in")
+                outcomes.append("in")
         except StoreBusy as busy:
-            told.append(str(busy))
+            outcomes.append(str(busy))
 
     with store_lock(store, deadline=1):
         thread = threading.Thread(target=refused)
         thread.start()
         thread.join()
-    assert "another thread of this process" in told[0]
+    assert "another thread of this process" in outcomes[0]
     refused()
-    assert told[1] == "in"
+    assert outcomes[1] == "in"
 
 
 def test_the_lock_is_free_after_an_error_inside(tmp_path: Path) -> None:

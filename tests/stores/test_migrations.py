@@ -234,9 +234,9 @@ def test_a_failing_migration_leaves_everything_as_it_was_and_is_reported_in_one_
     for use in ("reading", "writing"):
         with pytest.raises(StoreError) as failed, getattr(with_next(fail, path), use)():
             pass
-        told = str(failed.value)
-        assert f"could not be upgraded to schema version {NEWEST + 1} (invented)" in told
-        assert "no_such_table" in told and str(path.with_name(COPY)) in told and "\n" not in told
+        message = str(failed.value)
+        assert f"could not be upgraded to schema version {NEWEST + 1} (invented)" in message
+        assert "no_such_table" in message and str(path.with_name(COPY)) in message and "\n" not in message
     assert (rows_of(path), shape_of(path), rows_of(path.with_name(COPY))) == (before, shape, before)
     with Warehouse(path, deadline=5).writing() as connection:  # the earlier program continues
         connection.execute("delete from llm_answers")
@@ -348,7 +348,7 @@ def migrate_on_a_full_disk(answers: Any, path: Path) -> None:
 def test_without_space_for_the_copy_nothing_is_changed(path: Path) -> None:
     before = rows_of(path)
     with process(migrate_on_a_full_disk, path) as (_, answers):
-        told = answers.recv()
-    assert "the copy cannot be written" in told and "MB" in told and "\n" not in told
+        answer = answers.recv()
+    assert "the copy cannot be written" in answer and "MB" in answer and "\n" not in answer
     assert (version_of(path), rows_of(path)) == (NEWEST, before)
     assert listing(path.parent) == {NAME}

@@ -127,7 +127,7 @@ def test_the_same_of_two_records_of_one_version_is_kept_in_any_order(tmp_path: P
         assert kept[0] == kept[1]
 
 
-def test_what_the_api_said_beats_a_file_of_the_same_version(warehouse: Warehouse) -> None:
+def test_the_api_takes_precedence_over_a_file_of_the_same_version(warehouse: Warehouse) -> None:
     replace_day(warehouse, MONDAY, [paper(title="From the API")])
     assert merge_papers(warehouse, [paper(title="From a file")]).unchanged == 1
     assert merge_papers(warehouse, [paper(title="From a file", version=2)]).updated == 1
@@ -150,10 +150,10 @@ def test_a_stream_that_breaks_off_leaves_nothing(warehouse: Warehouse) -> None:
 
     merge_papers(warehouse, papers_of(TUESDAY, 3))
     before = stored(warehouse)
-    told: list[int] = []
+    reported: list[int] = []
     with pytest.raises(OSError, match="the source's own fault"):
-        merge_papers(warehouse, broken(), progress=told.append)
-    assert told == [2_000, 4_000]
+        merge_papers(warehouse, broken(), progress=reported.append)
+    assert reported == [2_000, 4_000]
     assert stored(warehouse) == before
     assert listing(warehouse.path.parent) == {warehouse.path.name}
 
@@ -164,9 +164,9 @@ def test_an_empty_stream_changes_nothing(warehouse: Warehouse) -> None:
 
 
 def test_progress_counts_to_the_end_of_a_long_stream(warehouse: Warehouse) -> None:
-    told: list[int] = []
-    assert merge_papers(warehouse, iter(papers_of(MONDAY, 4_001)), progress=told.append).added == 4_001
-    assert told == [2_000, 4_000, 4_001]
+    reported: list[int] = []
+    assert merge_papers(warehouse, iter(papers_of(MONDAY, 4_001)), progress=reported.append).added == 4_001
+    assert reported == [2_000, 4_000, 4_001]
 
 
 def test_fingerprints_follow_the_content_of_each_day_alone(warehouse: Warehouse) -> None:

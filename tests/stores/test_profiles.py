@@ -61,7 +61,7 @@ def test_a_file_that_was_edited_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert [each.name for each in file.parent.iterdir()] == ["profile.json"]
 
 
-def test_a_folder_that_is_gone_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(StoreUnwritable, match="cannot be written"):
         write_json(tmp_path / "gone" / "profile.json", {}, version="none", turns=tmp_path / "edited")
 
@@ -116,7 +116,7 @@ def test_a_name_is_unique_and_a_person_has_a_profile(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("{", "not valid JSON"),
         ("[]", "expected an object with the list people"),
@@ -128,9 +128,9 @@ def test_a_name_is_unique_and_a_person_has_a_profile(file: Path) -> None:
     ],
     ids=["json", "list", "keys", "name", "profiles", "hash", "twice"],
 )
-def test_a_broken_file_admits_no_person_and_says_what_is_wrong(file: Path, content: str, said: str) -> None:
+def test_a_broken_file_admits_no_person_and_says_what_is_wrong(file: Path, content: str, message: str) -> None:
     file.parent.mkdir()
     file.write_text(content, encoding="utf-8")
     file.chmod(0o600)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         read_people(file)

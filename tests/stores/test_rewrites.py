@@ -227,12 +227,12 @@ def test_decisions_are_returned_in_order_with_all_profiles_concerned(warehouse: 
     assert decisions_after(warehouse, 0) == []
     keep_decision(warehouse, "c", 1, "retry", now=LATER)
     keep_decision(warehouse, "a", 1, "accept", now=NOW)
-    told = decisions_after(warehouse, 0)
-    assert told == [
+    decisions_seen = decisions_after(warehouse, 0)
+    assert decisions_seen == [
         StoredDecision(place=1, item="c", attempt=1, decision="retry", asked_by=()),
         StoredDecision(place=2, item="a", attempt=1, decision="accept", asked_by=((MONDAY, "ann"), (MONDAY, "bob"))),
     ]
-    assert decisions_after(warehouse, 1) == told[1:]
+    assert decisions_after(warehouse, 1) == decisions_seen[1:]
     assert decisions_after(warehouse, 2) == []
 
 

@@ -47,10 +47,10 @@ def garble(path: Path) -> None:
     path.write_bytes(b"\xff" * path.stat().st_size)
 
 
-def told_otherwise(store: Path, **changes: object) -> None:
+def change_manifest(store: Path, **changes: object) -> None:
     manifest = copy_in_use(store) / "manifest.json"
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps({**told, **changes}), encoding="utf-8")
+    stored = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps({**stored, **changes}), encoding="utf-8")
 
 
 def foreign(store: Path) -> None:
@@ -72,12 +72,12 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "manifest garbled": lambda store: garble(copy_in_use(store) / "manifest.json"),
     "manifest cut": lambda store: (copy_in_use(store) / "manifest.json").write_text('{"format": 1, "mod'),
     "manifest no object": lambda store: (copy_in_use(store) / "manifest.json").write_text("[1]"),
-    "manifest of another format": lambda store: told_otherwise(store, format=99),
-    "manifest with odd partitions": lambda store: told_otherwise(store, partitions={"one": 5}),
-    "manifest that counts wrong": lambda store: told_otherwise(store, count=49, partitions={}),
+    "manifest of another format": lambda store: change_manifest(store, format=99),
+    "manifest with odd partitions": lambda store: change_manifest(store, partitions={"one": 5}),
+    "manifest that counts wrong": lambda store: change_manifest(store, count=49, partitions={}),
     "database cut": lambda store: database(store).write_bytes(database(store).read_bytes()[:4096]),
     "database gone": lambda store: database(store).unlink(),
-    "database garbled": lambda store: [garble(database(store)), told_otherwise(store, partitions={})],
+    "database garbled": lambda store: [garble(database(store)), change_manifest(store, partitions={})],
     "an index file gone": lambda store: next(copy_in_use(store).rglob("link_lists.bin")).unlink(),
     "store gone": shutil.rmtree,
     "store foreign": foreign,
@@ -97,9 +97,9 @@ def test_a_damaged_index_is_rebuilt_whole(index: VectorIndex, store: Path, damag
 @pytest.mark.parametrize("name", ["left open", "CURRENT gone", "manifest garbled", "database cut", "store gone"])
 def test_a_question_to_a_damaged_index_says_what_to_do(index: VectorIndex, store: Path, name: str) -> None:
     DAMAGES[name](store)
-    with pytest.raises(IndexUnusable, match="materialize the embeddings") as told:
+    with pytest.raises(IndexUnusable, match="materialize the embeddings") as raised:
         query(index, COLLECTION, vectors_of(["a"]), k=1)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_marked_copy_is_not_opened_by_the_rebuild(index: VectorIndex, store: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_marked_copy_is_not_opened_by_the_rebuild(index: VectorIndex, store: P
 
 
 def test_what_a_reader_finds_wrong_the_next_sync_puts_right(index: VectorIndex, store: Path) -> None:
-    told_otherwise(store, count=49)
+    change_manifest(store, count=49)
     with pytest.raises(IndexUnusable, match="does not hold"):
         count(index, COLLECTION)
     assert put(index, TRUTH, "one").rebuilt is not None

@@ -66,6 +66,6 @@ def test_a_server_holds_what_a_folder_holds(address: str) -> None:
 
 
 def test_no_server_is_one_clear_line() -> None:
-    with pytest.raises(StoreError, match=r"no Chroma server answers at http://127\.0\.0\.1") as told:
+    with pytest.raises(StoreError, match=r"no Chroma server answers at http://127\.0\.0\.1") as raised:
         count(VectorIndex(f"http://127.0.0.1:{free_port()}", deadline=1), COLLECTION)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)

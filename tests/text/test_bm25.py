@@ -97,7 +97,7 @@ def test_a_plural_is_the_same_word() -> None:
     assert [word.often for word in query_words("A phase and two phases")] == [2, 1]
 
 
-def test_texts_in_any_script_lie_in_one_index() -> None:
+def test_texts_in_any_script_share_one_index() -> None:
     texts = ["étude of graphs", "plain graph", "그래프 검색", ""]
     assert (share(texts, "Etude") > 0).tolist() == [True, False, False, False]
     assert (share(texts, "graph") > 0).tolist() == [True, True, False, False]

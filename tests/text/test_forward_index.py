@@ -33,24 +33,24 @@ days = st.lists(st.lists(texts, max_size=6), min_size=1, max_size=5)
 BACKGROUND = standard_calibration().background
 
 
-def column(said: list[str]) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array(said, pa.string())])
+def column(day_texts: list[str]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(day_texts, pa.string())])
 
 
 @given(days=days, most=st.integers(1, 12))
 def test_cached_texts_have_the_same_words_as_texts_read_again(days: list[list[str]], most: int) -> None:
     index = ForwardIndex(most)
-    views = [index.of(column(said)) for said in days]
-    for said, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone
-        anew = index_words(said)
-        assert view.normal(np.arange(len(said))) == [normal_form(text.replace("\0", " ")) for text in said]
+    views = [index.of(column(day_texts)) for day_texts in days]
+    for day_texts, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone
+        anew = index_words(day_texts)
+        assert view.normal(np.arange(len(day_texts))) == [normal_form(text.replace("\0", " ")) for text in day_texts]
         words = [*anew.columns, "unheard"]
         for (rows, times), word in zip(view.holders_of([[word] for word in words]), words, strict=True):
             assert [part.tolist() for part in anew.holders([word])] == [rows.tolist(), times.tolist()]
         ((rows, times),) = view.holders_of([words])
-        lengths = np.zeros(len(said), dtype=int)
+        lengths = np.zeros(len(day_texts), dtype=int)
         lengths[rows] = times
-        assert lengths.tolist() == [len(words_in(text)) for text in said]
+        assert lengths.tolist() == [len(words_in(text)) for text in day_texts]
         start = view.beginning("gr")
         assert set(start) >= {word for word in anew.columns if word.startswith("gr")}
 
@@ -58,8 +58,8 @@ def test_cached_texts_have_the_same_words_as_texts_read_again(days: list[list[st
 @given(days=days, most=st.integers(1, 12), asked=st.lists(texts, min_size=1, max_size=3))
 def test_days_that_come_and_go_change_no_bit_of_any_score(days: list[list[str]], most: int, asked: list[str]) -> None:
     index = ForwardIndex(most)
-    for said in days:
-        view, anew = index.of(column(said)), index_words(said)
+    for day_texts in days:
+        view, anew = index.of(column(day_texts)), index_words(day_texts)
         one, other = (tfidf_cosines_and_usual(each, asked, background=BACKGROUND)[0] for each in (view, anew))
         np.testing.assert_array_equal(one, other)
         (held, stems), (held_anew, stems_anew) = (unit_tfidf(words, background=BACKGROUND) for words in (view, anew))
@@ -68,11 +68,14 @@ def test_days_that_come_and_go_change_no_bit_of_any_score(days: list[list[str]],
 
 
 @given(
-    said=st.lists(texts, max_size=8), marks=st.lists(st.sampled_from(["g", "++", "é", "x_"]), min_size=1, unique=True)
+    day_texts=st.lists(texts, max_size=8),
+    marks=st.lists(st.sampled_from(["g", "++", "é", "x_"]), min_size=1, unique=True),
 )
-def test_texts_that_hold_a_mark_are_known_also_when_they_are_asked_again(said: list[str], marks: list[str]) -> None:
+def test_texts_that_hold_a_mark_are_known_also_when_they_are_asked_again(
+    day_texts: list[str], marks: list[str]
+) -> None:
     index = ForwardIndex()
-    for view in (index.of(column(said[:3])), index.of(column(said)), index.of(column(said[::-1]))):
+    for view in (index.of(column(day_texts[:3])), index.of(column(day_texts)), index.of(column(day_texts[::-1]))):
         forms = view.normal(np.arange(len(view)))
         expected = [any(mark in form for mark in marks) for form in forms]
         assert view.holding(tuple(marks)).tolist() == expected
@@ -87,13 +90,13 @@ def test_a_text_is_read_once_however_often_it_is_asked_for() -> None:
 
 def test_threads_that_read_at_once_get_their_own_words() -> None:
     index = ForwardIndex(500)
-    said = [[f"thread{number} text{row} graph" for row in range(100)] for number in range(20)]
+    day_texts = [[f"thread{number} text{row} graph" for row in range(100)] for number in range(20)]
 
     def read(mine: list[str]) -> IndexedTexts:
         return index.of(column(mine))
 
     with ThreadPoolExecutor(8) as threads:
-        views = list(threads.map(read, said))
+        views = list(threads.map(read, day_texts))
     for number, view in enumerate(views):
         (whole, one) = view.holders_of([[f"thread{number}"], ["text7"]])
         assert (len(whole[0]), one[0].tolist()) == (100, [7])

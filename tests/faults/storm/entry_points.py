@@ -288,8 +288,8 @@ def _llm(dice: Dice, around: Surroundings) -> object:
             (Notes, {name: ["line"] for name in Notes.model_fields}),
         )
     )
-    said = odd_json(sample, dice).decode("utf-8", "replace")
-    body = {"message": {"role": "assistant", "content": said}, "done": True, "done_reason": "stop", "eval_count": 7}
+    text = odd_json(sample, dice).decode("utf-8", "replace")
+    body = {"message": {"role": "assistant", "content": text}, "done": True, "done_reason": "stop", "eval_count": 7}
     whole = json.dumps(body).encode() if dice.random() < 0.7 else odd_json(body, dice)
     around.answer = Answer(body=whole, headers={"Content-Type": "application/json"})
     config = llm_config({"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": around.address})

@@ -38,8 +38,8 @@ RUN, REWRITE = ("run", "--since", DAYS[0]), ("rewrite", SHEEP, "--level", "publi
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command to be killed: what goes before it, how many of ten points it gets, whether it may refuse to be said
-    twice (in one line).
+    """A command to be killed: what goes before it, how many of ten points it gets, whether it may refuse (in
+    one line) to run twice.
     """
 
     name: str

@@ -39,13 +39,13 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         shutil.rmtree(desk.folder)
         shutil.copytree(base, desk.folder)
         after = chance.uniform(took * number / size, took * (number + 1) / size)
-        told = (signal.SIGINT, signal.SIGTERM)[number % 2]
-        found, ending = _stopped(desk, after, told)
+        sent = (signal.SIGINT, signal.SIGTERM)[number % 2]
+        found, ending = _stopped(desk, after, sent)
         endings += [ending] if ending is not None else []
         early += ending is None
         desk.run(*COMMAND)
         found += differences(twin, _likeness(desk))
-        tally.add(f"{told.name} after {after:.2f} s, seed {seed}", found)
+        tally.add(f"{sent.name} after {after:.2f} s, seed {seed}", found)
     over = f", {early} were over before" if early else ""
     return tally.counts(
         part="stops",
@@ -54,7 +54,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     )
 
 
-def _stopped(desk: Desk, after: float, told: signal.Signals) -> tuple[list[str], float | None]:
+def _stopped(desk: Desk, after: float, sent: signal.Signals) -> tuple[list[str], float | None]:
     """What is wrong with how the command ended, and the seconds it took from the signal (None: it was over before)."""
     process = desk.start(*COMMAND)
     time.sleep(after)  # the moment is the point here
@@ -62,12 +62,12 @@ def _stopped(desk: Desk, after: float, told: signal.Signals) -> tuple[list[str],
         process.communicate()
         return [], None
     signalled = time.monotonic()
-    os.kill(process.pid, told)
+    os.kill(process.pid, sent)
     process.wait(timeout=PATIENCE)
     ending = time.monotonic() - signalled
     _, err = process.communicate(timeout=PATIENCE)
     found = [f"silent: {ending:.1f} s until it ended"] if ending > ALLOWED else []
-    if process.returncode not in (0, 128 + told) or "Traceback" in err:
+    if process.returncode not in (0, 128 + sent) or "Traceback" in err:
         found.append(f"silent: exit code {process.returncode}: {err[-300:]!r}")
     return found, ending
 

@@ -109,12 +109,12 @@ def _serve() -> None:
 
 def _run(asked: dict[str, object]) -> dict[str, object]:
     folder = Path(str(asked["folder"]))
-    said, counted = folder.parent / "stderr", folder.parent / "writes"
+    errors, counted = folder.parent / "stderr", folder.parent / "writes"
     counted.unlink(missing_ok=True)
     began = time.monotonic()
     child = os.fork()
     if child == 0:
-        _become_command(asked, folder, said, counted)
+        _become_command(asked, folder, errors, counted)
     ends = began + float(str(asked["after"]))
     status = 0
     while True:
@@ -130,17 +130,17 @@ def _run(asked: dict[str, object]) -> dict[str, object]:
         "code": os.waitstatus_to_exitcode(status),
         "seconds": time.monotonic() - began,
         "writes": int(counted.read_text()) if counted.exists() else 0,
-        "err": said.read_text(encoding="utf-8", errors="replace")[-2000:],
+        "err": errors.read_text(encoding="utf-8", errors="replace")[-2000:],
     }
 
 
-def _become_command(asked: dict[str, object], folder: Path, said: Path, counted: Path) -> None:
+def _become_command(asked: dict[str, object], folder: Path, errors: Path, counted: Path) -> None:
     """In the fork: the command, as its console script runs it; never returns."""
     from paper_assets.interfaces.cli.app import main
 
     code = 70
     try:
-        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", buffering=1, closefd=False)
         os.environ.update(asked["environ"])  # type: ignore[call-overload]
         os.chdir(folder)
