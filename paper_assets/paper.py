@@ -1,6 +1,6 @@
 """Define the paper record that the whole package uses, one at a time (`Paper`) or by the thousand (Arrow).
 
-A single paper is a frozen dataclass; many papers are one `pyarrow.Table` with `PAPER_SCHEMA`, the same columns in the
+A single paper is a frozen dataclass; many papers are one `pyarrow.Table` with the columns of `paper_schema()`, in the
 same order everywhere.
 """
 

@@ -97,8 +97,8 @@ def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str,
     """
     versions = known_versions(instance, reader_ratings.key.to_user_string())
     known = {name: versions.get(name) for name in _partitions(instance)}
-    said, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
-    wanted = [name for name in sorted(known) if known[name] or name in said]
+    with_ratings, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
+    wanted = [name for name in sorted(known) if known[name] or name in with_ratings]
     found = _each("ratings of", wanted, lambda name: training_inputs_of(workspace.warehouse, name, before=today))
     return {name: training for name, training in found if training.version != known[name]}
 

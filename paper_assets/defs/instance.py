@@ -92,11 +92,11 @@ def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except Exception as fault:
-        said = _driver_message(fault) if uses_server(environ) else None
-        if said is None:
+        message = _driver_message(fault) if uses_server(environ) else None
+        if message is None:
             raise
         raise StoreError(
-            f"the PostgreSQL server of {VARIABLE} failed: {without_address(said, environ)}; "
+            f"the PostgreSQL server of {VARIABLE} failed: {without_address(message, environ)}; "
             "see that it runs and that user, password and database exist"
         ) from None
 

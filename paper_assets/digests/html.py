@@ -70,9 +70,9 @@ def title_and_body(page: str) -> tuple[str, str]:
 
 def updated(page: str) -> datetime | None:
     """Read when the content of such a page last changed; None if the page does not contain it."""
-    said = page.partition('<meta name="dcterms.modified" content="')[2].partition('"')[0]
+    written = page.partition('<meta name="dcterms.modified" content="')[2].partition('"')[0]
     try:
-        moment = datetime.fromisoformat(said)
+        moment = datetime.fromisoformat(written)
     except ValueError:
         return None
     return moment if moment.tzinfo else None

@@ -79,7 +79,7 @@ class _Child:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the program runs and has said for `_STUCK` seconds that it cannot work."""
+        """Whether the program runs and has reported for `_STUCK` seconds that it cannot work."""
         since = self.stuck_since
         return self.process is not None and since is not None and self.stuck_until - since >= _STUCK
 

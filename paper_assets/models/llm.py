@@ -75,9 +75,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if isinstance(whole, dict):
             yield whole
             return
-    for said in dict.fromkeys((_REASONING.sub("", text), text)):
+    for candidate in dict.fromkeys((_REASONING.sub("", text), text)):
         found: list[dict[str, Any]] = []
-        bare = _without_trailing_commas(said)
+        bare = _without_trailing_commas(candidate)
         decoder, at = json.JSONDecoder(), bare.find("{")
         for _ in range(_MOST_OBJECTS):
             if at < 0:
@@ -331,8 +331,8 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
     while tries < config.tries:
         left = ends - model.clock()
         if left <= 0:
-            said = f"{tries} tries; last: {last or 'no time for a try'}"
-            raise _final_error(config, f"gave no answer before the deadline ({said})", last)
+            outcome = f"{tries} tries; last: {last or 'no time for a try'}"
+            raise _final_error(config, f"gave no answer before the deadline ({outcome})", last)
         check_month(config)
         for meter in meters:
             meter.count_call()

@@ -138,7 +138,7 @@ def warnings_of(
 def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings, ...]:
     """Add a warning to every two sides by `query` that return mostly the same documents."""
     worded = {side.name for side in plan.sides if side.query}
-    said: dict[str | None, list[str]] = {}
+    overlaps: dict[str | None, list[str]] = {}
     for one, other in combinations(findings, 2):
         if not {one.side, other.side} & worded or not (one.documents and other.documents):
             continue
@@ -147,11 +147,11 @@ def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings
         if len(shared) <= OVERLAPPING * fewest:
             continue
         for here, there in ((one, other), (other, one)):
-            said.setdefault(here.side, []).append(
+            overlaps.setdefault(here.side, []).append(
                 f"{len(shared)} of {len(here.documents)} documents are also on the side {there.side!r}: two wordings "
                 "do not part for from against; give the sides a stance (supports, contradicts) instead of a query"
             )
-    return tuple(replace(each, warnings=(*each.warnings, *said.get(each.side, ()))) for each in findings)
+    return tuple(replace(each, warnings=(*each.warnings, *overlaps.get(each.side, ()))) for each in findings)
 
 
 def _without_vectors(found: Sequence[Found], *, model: bool) -> str | None:

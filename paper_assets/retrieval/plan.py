@@ -303,7 +303,7 @@ def undated(conditions: Iterable[Condition], *, owner: str | None) -> Where | No
         return None
     shut_out: list[Where] = [{"date_int": {"$eq": None}}]
     if owner is not None and not any(each.asked for each in of_dates):
-        shut_out.append({"owner": {"$ne": owner}})  # the owner's undated PDFs pass anyway (`_there_by`)
+        shut_out.append({"owner": {"$ne": owner}})  # the owner's undated PDFs pass anyway (`_dated_until`)
     return _all([*(each.where for each in known if not each.dates), *shut_out])
 
 

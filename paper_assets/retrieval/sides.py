@@ -343,7 +343,7 @@ def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) ->
     known = judged.examined - judged.unjudged
     if not known:
         return f"none of {judged.examined} documents could be judged"
-    said = f"{few} {_EVIDENCE[stance]} evidence among {known} examined"
+    evidence_found = f"{few} {_EVIDENCE[stance]} evidence among {known} examined"
     others = [
         f"{count} {words}"
         for count, words in (
@@ -353,7 +353,7 @@ def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) ->
         )
         if count
     ]
-    return f"{said} ({', '.join(others)})" if others else said
+    return f"{evidence_found} ({', '.join(others)})" if others else evidence_found
 
 
 def _unjudged(judged: Judged) -> tuple[str, ...]:

@@ -200,11 +200,11 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
     InvalidInput for a decision on an attempt that is not waiting; a new generator continues where this one stopped.
     """
     shown: OptimizerState | None = None
-    said: Decision | None = None
+    decision: Decision | None = None
     while True:
-        if said is not None:
+        if decision is not None:
             attempt, now = shown.attempt if shown else 0, writer.clock()
-            response = decide(warehouse, item, attempt, said, now=now, config=writer.config)
+            response = decide(warehouse, item, attempt, decision, now=now, config=writer.config)
             if not response.counted:
                 raise InvalidInput(response.note)
         current = _current_item(warehouse, writer, item)
@@ -218,7 +218,7 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
         ended = isinstance(step, Done) and (written is None or written == step.attempt)
         if state is not None and not (ended and state == shown):
             shown = state
-            said = yield state
+            decision = yield state
         if ended and isinstance(step, Done):
             return step
 

@@ -122,8 +122,8 @@ def _spelling(run: list[tuple[str, bool]], acronyms: set[str], spaced: str) -> s
             part = letters[start : start + len(acronym)]
             if "".join(initial for initial, _, _ in part) != acronym or len(acronym) < 2:
                 continue
-            said = " ".join(_singular(word) for _, word, _ in part)
-            if said in _expansions().get(acronym, ()) or all(f" {word}" in spaced for _, word, _ in part):
+            expansion = " ".join(_singular(word) for _, word, _ in part)
+            if expansion in _expansions().get(acronym, ()) or all(f" {word}" in spaced for _, word, _ in part):
                 found |= {place for _, _, place in part}
     return found
 
@@ -200,8 +200,8 @@ def _defined(text: str, spaced: str) -> set[str]:
         words = [
             part for word in words_of(text[max(0, bracket.start() - 120) : bracket.start()]) for part in _parts(word)
         ]
-        said = [_singular(name_key(word)) for word in words][-len(acronym) :]
-        if "".join(word[:1] for word in said) == acronym and all(f" {word} " in spaced for word in said):
+        expansion = [_singular(name_key(word)) for word in words][-len(acronym) :]
+        if "".join(word[:1] for word in expansion) == acronym and all(f" {word} " in spaced for word in expansion):
             found.add(name_key(bracket[1]))
     return found
 

@@ -98,10 +98,10 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=600)]
 Points = Annotated[int, Field(strict=True, ge=0, le=_MOST)]
 
 
-def _kind(said: object) -> object:
-    if not isinstance(said, str):
-        return said
-    word = said.strip().lower().replace(" ", "_").replace("-", "_")
+def _kind(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    word = given.strip().lower().replace(" ", "_").replace("-", "_")
     if word in get_args(FaultKind):
         return word
     return next((kind for part, kind in _MEANT if part in word), "wording")
@@ -123,10 +123,10 @@ _MEANT_VERDICTS: tuple[tuple[str, Verdict], ...] = (
 )  # fmt: skip
 
 
-def _verdict(said: object) -> object:
-    if not isinstance(said, str):
-        return said
-    word = said.strip().lower().replace("_", " ")
+def _verdict(given: object) -> object:
+    if not isinstance(given, str):
+        return given
+    word = given.strip().lower().replace("_", " ")
     return next((verdict for part, verdict in _MEANT_VERDICTS if part in word), "unclear")
 
 

@@ -104,11 +104,11 @@ def _settings(installation: Installation) -> list[Finding]:
 def _disk(installation: Installation) -> list[Finding]:
     folder = _existing(installation.settings.home)
     free = installation.free_bytes(folder) / _GIGABYTE
-    said = f"{free:.1f} GB free for {installation.settings.home}"
+    detail = f"{free:.1f} GB free for {installation.settings.home}"
     fix = "free space, or set PAPER_ASSETS_HOME to another disk"
     if free < _LEAST_SPACE:
-        return [_problem("disk", said, fix)]
-    return [_warning("disk", said, fix)] if free < _ENOUGH_SPACE else [_ok("disk", said)]
+        return [_problem("disk", detail, fix)]
+    return [_warning("disk", detail, fix)] if free < _ENOUGH_SPACE else [_ok("disk", detail)]
 
 
 def _write_access(installation: Installation) -> list[Finding]:

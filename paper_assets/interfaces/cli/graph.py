@@ -36,7 +36,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.papers import Harvest, minimum_requests
-from paper_assets.pipeline.papers import harvest as bring_in
+from paper_assets.pipeline.papers import harvest as harvest_papers
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
 from paper_assets.pipeline.step import Made, Partition
 from paper_assets.settings import Settings
@@ -63,9 +63,8 @@ def demo(as_json: AsJson = False) -> None:
     with as_file(files("paper_assets.example") / "papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
-    day = (
-        None if latest_day(open_warehouse()) == last else last
-    )  # the same question as `run`, so that its stamp serves both
+    # The day is asked for as `run` does, so that one stamp serves both.
+    day = None if latest_day(open_warehouse()) == last else last
     end(bring_up_to_date(None, day, day, show=show, key=stamp_key(None, day, day), others=False))
     if not as_json:
         say(next_commands(program_as_called()))
@@ -118,7 +117,8 @@ def fetch(
         workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
         days = [Partition(first + timedelta(days=number)) for number in range((last - first).days + 1)]
         made = runs.fetch_days(instance, workspace, papers.STEP, days)
-        counts = {f"{of}": count for of, count in paper_counts(workspace.warehouse).items() if first <= of <= last}
+        stored = paper_counts(workspace.warehouse)
+        counts = {f"{each}": count for each, count in stored.items() if first <= each <= last}
     _warn_of_unanswered(made)
     if as_json:
         return print_json(counts)
@@ -204,7 +204,7 @@ def harvest(
         if minutes >= 1:
             warn(f"at least {requests} requests, one for each month and set: {minutes:.0f} minutes or more")
         try:
-            done = bring_in(workspace, ARXIV, wanted, progress=lambda read, window: count(read, None, window))
+            done = harvest_papers(workspace, ARXIV, wanted, progress=lambda read, window: count(read, None, window))
         except PaperAssetsError:
             runs.report_papers(instance, workspace)  # what was stored before can be used
             raise

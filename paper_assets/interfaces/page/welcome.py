@@ -122,8 +122,8 @@ def make_profile(request: Request) -> Response:
     notes = [f"Profile {name} is made."]
     if created.imported:
         notes.append(f"{len(created.imported.new)} works of your library are liked.")
-    said = (ignored_words(values["papers"]), unknown_note(unknown_interests(desk.workspace, draft.interests)))
-    notes += [f"Note: {note}." for note in (*filter(None, said), *created.notes[:3])]
+    remarks = (ignored_words(values["papers"]), unknown_note(unknown_interests(desk.workspace, draft.interests)))
+    notes += [f"Note: {note}." for note in (*filter(None, remarks), *created.notes[:3])]
     return redirect_with_note(request, f"/p/{name}/first", " ".join(notes))
 
 
@@ -254,10 +254,10 @@ def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft,
     proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
     unknown = unknown_interests(desk.workspace, (*draft.interests, *draft.secondary))
-    said = filter(None, (ignored_words(values["papers"]), unknown_note(unknown)))
+    remarks = filter(None, (ignored_words(values["papers"]), unknown_note(unknown)))
     return {
         "fault": None,
-        "warnings": [f"{note[:1].upper()}{note[1:]}" for note in said],
+        "warnings": [f"{note[:1].upper()}{note[1:]}" for note in remarks],
         "categories": [(category, category.code in checked or category.code not in offered) for category in proposed],
         **_shown(matches(desk.workspace, replace(draft, categories=()))),
     }
