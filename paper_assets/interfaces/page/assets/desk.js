@@ -216,20 +216,36 @@ document.addEventListener("submit", (event) => {
   }
 });
 
-// An answer that takes more than a moment: say so at its button, until the page of the answer replaces this one.
+// An answer that takes more than a moment: say so at its button, until the page of the answer replaces this one, or the
+// reader stops it or stays on a page with unsaved edits.
+let awaited = null; // the button, and the timer that dims it
+
 document.addEventListener("submit", (event) => {
   const form = event.target, button = event.submitter;
   if (event.defaultPrevented || !button || form.method === "dialog") return;
-  setTimeout(() => {
+  stopAwaiting();
+  const timer = setTimeout(() => {
     button.setAttribute("aria-busy", "true");
     say("One moment …", false, { near: button.closest(".line") || form });
   }, 600);
+  awaited = { button, timer };
 });
-addEventListener("pageshow", (event) => { // by the browser's Back button
-  if (!event.persisted) return;
-  document.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
-  say("");
-});
+
+function stopAwaiting() {
+  if (!awaited) return;
+  clearTimeout(awaited.timer);
+  if (awaited.button.hasAttribute("aria-busy")) say("");
+  awaited.button.removeAttribute("aria-busy");
+  awaited = null;
+}
+
+if (window.navigation) {
+  navigation.addEventListener("navigate", ({ signal }) => {
+    const mine = awaited;
+    signal.addEventListener("abort", () => { if (mine === awaited) stopAwaiting(); }); // else a later one replaced it
+  });
+}
+addEventListener("pageshow", (event) => { if (event.persisted) stopAwaiting(); }); // by the browser's Back button
 
 // The profile form: a preview shortly after the last key, and a warning before edits are lost.
 let waiting, asked = 0, typed = null;
