@@ -203,13 +203,21 @@ def scores_in(entries: Sequence[object], *, asked: Sequence[str]) -> dict[str, f
 
 
 def _warning(doubtful: int, *, failed: int, judged: int, reason: str) -> str | None:
+    """Say for a reader how many papers were not checked, and why; None if all were."""
     silent = doubtful - failed - judged
-    parts = [f"{failed} {'was' if failed == 1 else 'were'} not judged: {reason}"] if failed else []
-    parts += [f"{silent} {'was' if silent == 1 else 'were'} left out of the model's answers"] if silent else []
-    if not parts:
+    causes = [reason] if failed else []
+    causes += [f"{silent} {'is' if silent == 1 else 'are'} missing from its answers"] if silent else []
+    if not causes:
         return None
-    papers = "one paper" if doubtful == 1 else f"{doubtful} papers"
-    return f"LLM check: of {papers}, {'; '.join(parts)}. Their embedding scores are kept"
+    if doubtful == 1:
+        kept = "one paper of uncertain relevance keeps its estimate, which no language model checked"
+    elif judged:
+        kept = (
+            f"a language model checked {judged} of {doubtful} papers of uncertain relevance; the others keep estimates"
+        )
+    else:
+        kept = f"{doubtful} papers of uncertain relevance keep their estimates, which no language model checked"
+    return f"{kept}: {'; '.join(causes)}"
 
 
 def _shown(candidates: pa.Table, row: int, scoring: ScoringConfig) -> dict[str, str]:

@@ -259,10 +259,13 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
             llm_config(desk.environment)
         with desk.warehouse.writing() as connection:
             (header,) = connection.execute("select header from ranking_sets where profile = 'speech'").fetchall()[0]
-            note = json.dumps(json.loads(header) | {"llm_note": f"one paper was not judged: {missing.value}"})
+            note = json.dumps(json.loads(header) | {"llm_note": f"2 papers keep their estimates: {missing.value}"})
             connection.execute("update ranking_sets set header = ? where profile = 'speech'", [note])
         today = client.get("/p/speech").text
-        assert 'ne paper was not judged: no language model is set up. <a href="/p/speech/settings#model">Set' in today
+        assert (
+            '2 papers keep their estimates: no language model is set up. <a href="/p/speech/settings#model">Set'
+            in today
+        )
 
 
 def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_dead_llm_costs_nothing_but_a_line_and_its_key_is_not_in_it(settings: 
     with loopback_llm(fault(401, f"wrong key {KEY}")) as server:
         result = call(PAPERS, settings, **look(server))
     assert result["ranked_papers"] == without["ranked_papers"]
-    assert "embedding scores are kept" in result["summary"]["llm_note"]
+    assert "which no language model checked" in result["summary"]["llm_note"]
     assert KEY not in json.dumps(result)
 
 

@@ -132,7 +132,7 @@ def test_anything_but_a_number_from_0_to_1_leaves_the_embedding_score(score: obj
     result = check(papers(2), [0.5, 0.6], Asked(judge))
     assert result.relevance.tolist() == [0.5, 0.8]
     assert result.verified.tolist() == [False, True]
-    assert "1 was left out" in (result.warning or "")
+    assert "1 is missing" in (result.warning or "")
 
 
 @pytest.mark.parametrize("score", [0, 1, 0.0, 1.0])
@@ -152,7 +152,8 @@ def test_a_paper_the_model_left_out_keeps_its_embedding_score() -> None:
     result = check(papers(3), [0.5] * 3, Asked(lambda shown: [{"id": shown[1]["id"], "score": 0.9}]))
     assert result.relevance.tolist() == [0.5, 0.9, 0.5]
     assert result.warning == (
-        "LLM check: of 3 papers, 2 were left out of the model's answers. Their embedding scores are kept"
+        "a language model checked 1 of 3 papers of uncertain relevance; the others keep estimates: "
+        "2 are missing from its answers"
     )
 
 
@@ -288,7 +289,8 @@ def test_what_was_judged_before_a_failure_is_kept() -> None:
     result = kept_run(store, papers(20), withdrawn_later)
     assert int(result.verified.sum()) == len(store) == 15
     assert result.warning == (
-        "LLM check: of 20 papers, 5 were not judged: the key was withdrawn. Their embedding scores are kept"
+        "a language model checked 15 of 20 papers of uncertain relevance; the others keep estimates: "
+        "the key was withdrawn"
     )
 
 
@@ -322,7 +324,8 @@ def test_after_the_budget_is_reached_other_papers_keep_their_score_with_a_warnin
         assert len(server.requests) == 2
     assert result.verified.sum() == 30
     assert result.relevance.tolist() == [0.65] * 30 + [0.5] * 10
-    assert "10 were not judged: the LLM budget of this run is used up (2 calls)" in (result.warning or "")
+    assert "checked 30 of 40 papers" in (result.warning or "")
+    assert "the LLM budget of this run is used up (2 calls)" in (result.warning or "")
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -356,7 +359,7 @@ def test_one_bad_answer_costs_only_its_own_batch() -> None:
         result = check(papers(20), [0.5] * 20, over(server))
     assert result.relevance.tolist() == [0.5] * 15 + [0.65] * 5
     assert result.usage == Usage(calls=3, input_tokens=300, output_tokens=30)
-    assert "15 were not judged" in (result.warning or "")
+    assert "checked 5 of 20 papers" in (result.warning or "")
 
 
 def test_an_answer_about_other_papers_only_is_a_bad_answer_and_is_not_kept() -> None:
