@@ -1,12 +1,37 @@
-"""Convert dates and numbers given to or returned by an interface."""
+"""Convert dates, numbers and names of assets given to or returned by an interface."""
 
 import math
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
 from paper_assets.errors import InvalidInput
 
 _DECIMALS = 4
+# Assets and steps in a reader's words: what is late, and what a run computed.
+ASSETS_IN_WORDS: Mapping[str, str] = {
+    "arxiv_papers": "papers",
+    "paper_embeddings": "embeddings",
+    "filtered_candidates": "candidates",
+    "best_practice_archive": "best practices",
+    "gatekeeper": "ranking",
+    "scored_rankings": "ranking",
+    "balanced_retrievals": "evidence",
+    "paper_rewrites": "rewrites",
+    "reading_digests": "digest",
+    "preference_model": "learning from ratings",
+}
+
+
+def assets_in_words(names: Iterable[str]) -> list[str]:
+    """Return the assets in a reader's words, each once: papers, embeddings."""
+    return list(dict.fromkeys(ASSETS_IN_WORDS.get(name, name.replace("_", " ")) for name in names))
+
+
+def late_in_words(names: Iterable[str]) -> str:
+    """Join what is out of date: "ranking and digest"; empty if nothing is."""
+    words = assets_in_words(names)
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 
 def parse_day(text: str, option: str) -> date:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
@@ -25,6 +25,7 @@ from paper_assets.interfaces.cli.terminal import (
     print_table,
     read_settings,
 )
+from paper_assets.interfaces.values import late_in_words
 from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
@@ -38,6 +39,8 @@ from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
+T = TypeVar("T")
+_GOOD = "good"  # the state of a profile that can be read
 _MAX_SPANS = 20  # spans of missing days that are shown, the latest ones
 
 
@@ -46,7 +49,7 @@ def status(as_json: AsJson = False) -> None:
     settings = read_settings()
     stamped = _stamped_days(settings)
     with open_warehouse().read_together() as opened:
-        held, missing = _collected(settings, opened, stamped)
+        held, missing, late = _collected(settings, opened, stamped)
     if as_json:
         return print_json(held)
     before = len(missing) - _MAX_SPANS
@@ -58,16 +61,30 @@ def status(as_json: AsJson = False) -> None:
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
             *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
-            *(
-                (f"rankings of {name}", f"{count}, newest {held['last_ranking'].get(name, 'of a day after today')}")
-                for name, count in held["rankings"].items()
-            ),
-            *((f"newest list of {name}", state) for name, state in held["current"].items()),
-            *((f"learning of {name}", sentence) for name, sentence in held["learning"].items()),
-            *((f"profile {name}", state) for name, state in sorted(held["profiles"].items())),
             *([] if held["profiles"] else [("profiles", "none yet; `paper-assets profile new` makes one")]),
         ],
     )
+    if names := sorted(held["profiles"].keys() | held["rankings"].keys()):
+        rows = [(name, *_lists_of(held, name), _state_of(held, late, name)) for name in names]
+        print_table("", ["profile", "lists", "newest", "state"], rows)
+    if any(isinstance(steps, list) for steps in late.values()):
+        print("`paper-assets run` computes what is out of date.")
+
+
+def _lists_of(held: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """Return how many lists of a profile are stored, and the day of the newest one."""
+    count = held["rankings"].get(name, 0)
+    return f"{count}", f"{held['last_ranking'].get(name, 'after today' if count else '')}"
+
+
+def _state_of(held: Mapping[str, Any], late: Mapping[str, list[str] | str], name: str) -> str:
+    """Say what is wrong with a profile or out of date, and how much its ratings count."""
+    state = held["profiles"].get(name, "removed; its lists are kept")
+    if state == _GOOD:
+        steps = late.get(name)
+        state = f"{late_in_words(steps)} out of date" if isinstance(steps, list) else steps
+        state = state or ("current" if name in held["current"] else "no list yet")
+    return "; ".join(filter(None, (state, held["learning"].get(name))))
 
 
 def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -88,24 +105,30 @@ def _stamped_days(settings: Settings) -> dict[str, str]:
 
 def _collected(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
-) -> tuple[dict[str, Any], list[MissingDays]]:
-    """Return the status as JSON values, and the spans of missing days."""
+) -> tuple[dict[str, Any], list[MissingDays], dict[str, list[str] | str]]:
+    """Return the status as JSON values, the spans of missing days, and what is out of date or failed by profile."""
     held = asdict(summary(warehouse, until=datetime.now(UTC).date()))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
-    held["profiles"] = {**dict.fromkeys(folders.readable, "good"), **folders.faults}
+    held["profiles"] = {**dict.fromkeys(folders.readable, _GOOD), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_repair"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
     late = _late(settings, warehouse, unknown) if unknown else {}
-    held["current"] = {name: late.get(name, "current") for name in last}
+    held["current"] = {name: _sentence(late.get(name, [])) for name in last}
     learned = model_inputs(warehouse)
     held["learning"] = {
         name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)
         for name, profile in sorted(folders.readable.items())
         if name in learned
     }
-    return held, missing
+    return held, missing, late
+
+
+def _sentence(late: list[str] | str) -> str:
+    if isinstance(late, str):
+        return late
+    return f"out of date: {', '.join(late)}; run `paper-assets run`" if late else "current"
 
 
 def _span(days: MissingDays) -> str:
@@ -120,10 +143,12 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
     return evidence.sentence if evidence else None
 
 
-def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
-    """Map profiles to the assets of their newest list that are out of date; stamped until a file changes."""
-    key = f"{stamp_key(None, None, None)} {json.dumps(last, default=str)} {_outputs(settings, last)}"
-    kept: dict[str, str] | None = stamped_answer(settings.warehouse_path, "status", key)
+def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
+    """Map profiles to the assets of their newest list that are out of date, or to an error; stamped until a file
+    changes.
+    """
+    key = f"assets {stamp_key(None, None, None)} {json.dumps(last, default=str)} {_outputs(settings, last)}"
+    kept: dict[str, list[str] | str] | None = stamped_answer(settings.warehouse_path, "status", key)
     if kept is not None:
         return kept
     # Of a year of pages only those in `key` are compared with anything.
@@ -146,7 +171,7 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
     return sha256(repr(states).encode()).hexdigest()
 
 
-def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, str]:
+def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
     with importing():
         from paper_assets.pipeline.staleness import late_with_learning  # with the modules below, a tenth of a second
         from paper_assets.pipeline.step import Partition
@@ -156,29 +181,26 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
     named = minilm.NAME if settings.embedding_model == minilm.NAME else None
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
 
-    def lines(names: Mapping[str, date]) -> dict[str, str]:
+    def steps_of(names: Mapping[str, date]) -> dict[str, list[str] | str]:
         late = late_with_learning(workspace, [Partition(day, name) for name, day in names.items()])
-        return {
-            partition.of_profile: f"out of date: {', '.join(steps)}; run `paper-assets run`"
-            for partition, steps in late.items()
-            if steps
-        }
+        return {partition.of_profile: list(steps) for partition, steps in late.items() if steps}
 
-    def line(name: str, day: date) -> str | None:
-        return lines({name: day}).get(name)
+    def steps_of_one(name: str, day: date) -> list[str] | str | None:
+        return steps_of({name: day}).get(name)
 
     try:
-        return lines(last)  # by a few queries for all profiles
+        return steps_of(last)  # by a few queries for all profiles
     except PaperAssetsError:
         raise
     except Exception:  # caused by one profile: check each alone
         late_by_profile = {
-            name: _isolated(f"checking the newest list of {name}", line, name, day) for name, day in last.items()
+            name: _isolated(f"checking the newest list of {name}", steps_of_one, name, day)
+            for name, day in last.items()
         }
         return {name: late for name, late in late_by_profile.items() if late}
 
 
-def _isolated(what: str, check: Callable[..., str | None], *arguments: Any) -> str | None:
+def _isolated(what: str, check: Callable[..., T], *arguments: Any) -> T | str:
     """Return the result of a check; an unexpected error becomes one line, so that other profiles are still shown."""
     try:
         return check(*arguments)

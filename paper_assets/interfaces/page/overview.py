@@ -3,7 +3,7 @@
 Health shows each problem together with the command that fixes it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -19,6 +19,7 @@ from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
 from paper_assets.interfaces.page.settings import hours_of, is_kept_running, model_use
 from paper_assets.interfaces.page.welcome import removed_of
+from paper_assets.interfaces.values import assets_in_words, late_in_words
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
@@ -30,19 +31,6 @@ from paper_assets.stores.papers import summary
 
 _MOST_RUNS = 12
 _HISTORY = "history"  # Dagster's run storage below DAGSTER_HOME, as dagster.yaml names it
-# Assets and steps in a reader's words: what is late, and what a run computed.
-ASSETS_IN_WORDS: Mapping[str, str] = {
-    "arxiv_papers": "papers",
-    "paper_embeddings": "embeddings",
-    "filtered_candidates": "candidates",
-    "best_practice_archive": "best practices",
-    "gatekeeper": "ranking",
-    "scored_rankings": "ranking",
-    "balanced_retrievals": "evidence",
-    "paper_rewrites": "rewrites",
-    "reading_digests": "digest",
-    "preference_model": "learning from ratings",
-}
 
 
 def show_profiles(request: Request) -> Response:
@@ -97,7 +85,7 @@ def show_health(request: Request) -> Response:
         "health.html.jinja",
         health=whole,
         problems=[part for part in (state, runs) if isinstance(part, Unshown)],
-        late=_late_in_words(whole.late) if whole else {},
+        late={name: late_in_words(assets) for name, assets in whole.late.items()} if whole else {},
         missing=missing_days(whole.troubles) if whole else (),
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
@@ -117,15 +105,6 @@ def show_health(request: Request) -> Response:
     )
 
 
-def _late_in_words(late: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return by profile what is out of date, such as "ranking and digest"; empty where everything is current."""
-    in_words_by_profile = {}
-    for profile, assets in late.items():
-        words = list(dict.fromkeys(_in_words(asset) for asset in assets))
-        in_words_by_profile[profile] = " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
-    return in_words_by_profile
-
-
 def partitions_in_words(keys: Sequence[str]) -> str:
     """Describe the first and the last partition of a run: 2 March 2026 to 4 March 2026, traffic.
 
@@ -137,15 +116,6 @@ def partitions_in_words(keys: Sequence[str]) -> str:
         + " to ".join(_day_in_words(end) for end in ends)
         for ends in parts
     )
-
-
-def assets_in_words(names: Sequence[str]) -> str:
-    """Describe what a run computed: papers, embeddings."""
-    return ", ".join(dict.fromkeys(map(_in_words, names)))
-
-
-def _in_words(asset: str) -> str:
-    return ASSETS_IN_WORDS.get(asset, asset.replace("_", " "))
 
 
 def _day_in_words(key: str) -> str:
