@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound, named_error
-from paper_assets.library.formats import write_papers
+from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.models.embedder import known_name, load_embedder
-from paper_assets.paper import papers_from_table
+from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_paper_id, unversioned
 from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
@@ -378,7 +379,7 @@ def citations(
         if day is None:
             raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
         ids = [row["paper_id"] for row in ranking(warehouse, day, profile).listed]
-    return write_papers(papers_from_table(papers_by_id(warehouse, ids)), name)
+    return citation_text(papers_from_table(papers_by_id(warehouse, ids)), name)
 
 
 def citations_of(warehouse: Warehouse, paper_ids: Sequence[str], name: str) -> str:
@@ -390,4 +391,16 @@ def citations_of(warehouse: Warehouse, paper_ids: Sequence[str], name: str) -> s
     papers = papers_from_table(papers_by_id(warehouse, ids))
     if missing := set(ids) - {paper.paper_id for paper in papers}:
         raise PaperNotFound(f"not stored: {', '.join(sorted(missing))}")
-    return write_papers(sorted(papers, key=lambda paper: ids.index(paper.paper_id)), name)
+    return citation_text(sorted(papers, key=lambda paper: ids.index(paper.paper_id)), name)
+
+
+CITATION_FORMATS = (*FORMATS, "markdown")
+
+
+def citation_text(papers: Sequence[Paper], name: str) -> str:
+    """Return the papers in a format of reference managers, or as a list in Markdown. Raises InvalidInput."""
+    if name not in CITATION_FORMATS:
+        raise InvalidInput(f"unknown format {name[:40]!r}; choose one of {', '.join(CITATION_FORMATS)}")
+    if name == "markdown":
+        return f"{paper_list(papers)}\n" if papers else ""
+    return write_papers(papers, name)

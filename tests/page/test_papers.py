@@ -75,6 +75,9 @@ def test_ratings_are_found_exported_and_changed_on_the_shelf(two_for_later: Page
         with page.expect_download() as download:
             page.get_by_role("link", name="BibTeX", exact=True).click()
         assert download.value.path().read_text("utf-8").count("@misc") == 2
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Markdown", exact=True).click()
+        assert [line[:3] for line in download.value.path().read_text("utf-8").splitlines()] == ["- ["] * 2
         page.locator(".found article").first.get_by_role("button", name="Worth reading").click()
         expect(page.locator(".found article")).to_have_count(1)  # it left this shelf
         page.keyboard.press("u")

@@ -112,6 +112,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "cite BibTeX": ("cite", READER),
     "cite RIS": ("cite", READER, "--format", "ris"),
     "cite CSL-JSON": ("cite", READER, "--format", "csl-json"),
+    "cite Markdown": ("cite", READER, "--format", "markdown"),
     "cite worth": ("cite", READER, "--rated", "worth"),
     "ratings": ("ratings", "list", READER),
     "ask": ("ask", "--extractive", "--markdown", "what do we propose"),

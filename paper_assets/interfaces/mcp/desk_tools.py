@@ -191,7 +191,7 @@ class DeskTools:
         day: Day = None,
         rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead: rated so.")] = None,
         paper_ids: Annotated[list[Words] | None, Field(max_length=100, description="Instead: these.")] = None,
-        style: Literal["bibtex", "ris", "csl-json"] = "bibtex",
+        style: Literal["bibtex", "ris", "csl-json", "markdown"] = "bibtex",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
         """Export a ranking, or any papers, for a reference manager."""

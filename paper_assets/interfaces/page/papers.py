@@ -41,9 +41,15 @@ from paper_assets.interfaces.page.paper_rows import (
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
-from paper_assets.interfaces.ranking_answers import explained_rank, find_papers_named, why_not_considered
+from paper_assets.interfaces.ranking_answers import (
+    CITATION_FORMATS,
+    citation_text,
+    explained_rank,
+    find_papers_named,
+    why_not_considered,
+)
 from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
-from paper_assets.library.formats import FORMATS, write_papers
+from paper_assets.library.formats import write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
 from paper_assets.ranking.explain import below_threshold, order_name, order_parts, removed_in_words
@@ -146,8 +152,9 @@ _FILES: Mapping[str, tuple[str, str, str]] = {  # format, ending, media type
     "bibtex": ("bibtex", "bib", "application/x-bibtex"),
     "ris": ("ris", "ris", "application/x-research-info-systems"),
     "csl": ("csl-json", "json", "application/vnd.citationstyles.csl+json"),
+    "markdown": ("markdown", "md", "text/markdown; charset=utf-8"),
 }
-assert all(name in FORMATS for name, _, _ in _FILES.values())  # noqa: S101  # the names of the library's formats
+assert all(name in CITATION_FORMATS for name, _, _ in _FILES.values())  # noqa: S101
 
 
 def show_paper(request: Request) -> Response:
@@ -285,7 +292,7 @@ def _file(papers: list[Paper], form: str, *, name: str) -> Response:
     written, ending, media_type = _FILES[form]
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "-" for letter in name)
     headers = {"Content-Disposition": f'attachment; filename="{safe}.{ending}"'}
-    return Response(write_papers(papers, written), media_type=media_type, headers=headers)
+    return Response(citation_text(papers, written), media_type=media_type, headers=headers)
 
 
 def keep_signal(request: Request) -> Response:
