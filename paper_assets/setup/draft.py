@@ -33,6 +33,7 @@ _AROUND = "()[]{}<>\"'`.:"  # brackets, quotation marks and punctuation around a
 _FILLERS = frozenset(("", "arxiv", "arxiv:", "doi", "doi:", "and", "-", "–", "*", "•", "preprint"))
 
 _BESIDE_AN_ID = re.compile(r"\W*|[\[(]?\d{1,3}[\]).:]?|\[[a-z-]+(\.[a-z-]+)?\]", re.IGNORECASE)  # "2)", "[cs.CL]"
+_LINK = re.compile(r"https?://|\bwww\.|\b[\w-]+(?:\.[\w-]+)+/", re.IGNORECASE)
 _CITATION = re.compile(r"[“”\"]|\bet al\b|(?<![\d./])(19|20)\d\d(?![\d.]*\d)")  # its other words are not a mistake
 
 
@@ -93,6 +94,13 @@ def ignored_note(ignored: Sequence[str]) -> str | None:
         return None
     more = f" and {count_of(len(ignored) - 3, 'line')} more" if len(ignored) > 3 else ""
     return f"not understood beside the ids of papers: {', '.join(f'“{words}”' for words in ignored[:3])}{more}"
+
+
+def unreadable_note(line: str) -> str:
+    """Say why a line names no paper, and what to paste instead."""
+    if _LINK.search(line):
+        return f"{line!r} is a link without an arXiv id or DOI; paste the DOI that its page shows, or leave it out"
+    return f"{line!r} names no paper: it has no arXiv id or DOI; give one, such as 1706.03762, or leave it out"
 
 
 def check_name(text: str, *, taken: Collection[str] = ()) -> str:

@@ -23,6 +23,7 @@ from paper_assets.setup.draft import (
     ignored_note,
     proposed_name,
     read_references,
+    unreadable_note,
 )
 from paper_assets.setup.matches import proposed_categories, unknown_interests
 from paper_assets.sources.bulk_files import read_papers
@@ -70,6 +71,13 @@ def test_lines_that_name_no_paper_are_reported_and_the_others_kept() -> None:
     found = read_references("2501.12345\nthe paper about attention\n\n- \nhttps://example.org/x")
     assert found.ids == ("2501.12345",)
     assert found.unreadable == ("the paper about attention", "https://example.org/x")
+
+
+def test_a_link_without_an_id_is_answered_with_what_to_paste() -> None:
+    for line in ("https://pubmed.ncbi.nlm.nih.gov/40000001/", "pubmed.ncbi.nlm.nih.gov/40000001", "www.example.org"):
+        (unreadable,) = read_references(line).unreadable
+        assert "paste the DOI that its page shows" in unreadable_note(unreadable)
+    assert "such as 1706.03762" in unreadable_note("the paper about attention, v1.0")
 
 
 @given(st.text())

@@ -47,7 +47,7 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
         (["new"], "describe the profile: "),
         (["new", "--interest", "x"], "name the profile"),
         (["new", "Speech Work", "--interest", "x"], "for example speech-work"),
-        (["new", "a", "--paper", "that one"], "--paper 'that one' is neither an arXiv id, a DOI nor a link"),
+        (["new", "a", "--paper", "that one"], "--paper: 'that one' names no paper: it has no arXiv id or DOI"),
         (["new", "a", "--interest", "x", "--category", "cs.Q"], "'cs.Q' is not a category of arXiv"),
         (["new", "a", "--library", "nowhere.bib"], "nowhere.bib"),
         (["show", "a"], "there is no profile 'a'"),

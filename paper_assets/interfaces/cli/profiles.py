@@ -41,6 +41,7 @@ from paper_assets.setup.draft import (
     proposed_name,
     read_references,
     split_lines,
+    unreadable_note,
 )
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.profiles import file_version, write_json
@@ -268,10 +269,7 @@ def _draft(
 ) -> ProfileDraft:
     references = read_references("\n".join(paper or ()))
     if references.unreadable:
-        raise InvalidInput(
-            f"--paper {references.unreadable[0]!r} is neither an arXiv id, a DOI nor a link with one; "
-            "for example --paper 1706.03762"
-        )
+        raise InvalidInput(f"--paper: {unreadable_note(references.unreadable[0])}")
     if note := ignored_note(references.ignored):
         warn(f"note: {note}")
     return ProfileDraft(
@@ -320,7 +318,7 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
             warn(f"note: {note}\n")
         if not references.unreadable:
             break
-        warn(f"This names no paper: {references.unreadable[0]}. Try an id such as 1706.03762, or leave it out.\n")
+        warn(f"{unreadable_note(references.unreadable[0])}\n")
     entries: list[Entry] = []
     while True:
         answer = _line("A library file to import (optional; .bib, .ris, CSL-JSON or zotero.sqlite)", "")

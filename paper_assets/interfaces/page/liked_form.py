@@ -21,7 +21,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.library.zotero import Selection, zotero_file, zotero_web
 from paper_assets.paper import Paper
-from paper_assets.setup.draft import LikedWork, ignored_note, read_references
+from paper_assets.setup.draft import LikedWork, ignored_note, read_references, unreadable_note
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Question, seconds_from_now
 
@@ -100,10 +100,7 @@ def liked_ids(text: str) -> tuple[LikedWork, ...]:
     with about_field("papers"):
         references = read_references(text)
         if references.unreadable:
-            raise InvalidInput(
-                f"{references.unreadable[0]!r} names no paper: it has neither an arXiv id nor a DOI; "
-                "give one, such as 1706.03762, or remove the line"
-            )
+            raise InvalidInput(unreadable_note(references.unreadable[0]))
     return tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
 
 
