@@ -154,7 +154,8 @@ class Embedder:
 def load_embedder(model: str = minilm.NAME) -> Embedder:
     """Load the embedder of a model's name, hub name or folder, once per process. Raises ModelUnavailable."""
     if known_name(model):
-        return _load_minilm(minilm.packaged_folder())
+        with _LOADING:  # a second thread waits for the first one instead of loading the model too
+            return _load_minilm(minilm.packaged_folder())
     folder = Path(model).expanduser()
     if model and folder.is_dir():
         return _load_other(str(folder.resolve()), in_folder=True)
@@ -164,6 +165,9 @@ def load_embedder(model: str = minilm.NAME) -> Embedder:
 def known_name(model: str) -> str | None:
     """Return the name of the embedder of a model, if it is known without loading it."""
     return minilm.NAME if model.removeprefix("sentence-transformers/") == minilm.NAME else None
+
+
+_LOADING = Lock()
 
 
 @cache
@@ -181,8 +185,14 @@ def _load_minilm(folder: Path) -> Embedder:
     def one_by_one(texts: list[str]) -> bool:
         return sum(map(len, pieces_of(texts))) <= FEW_PIECES
 
-    @cache
+    compiling = Lock()
+
     def compiled() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
+        with compiling:
+            return compiled_once()
+
+    @cache
+    def compiled_once() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
         return compile_minilm({name: weight for name, weight in weights.items() if weight.dtype == np.float32})
 
     def other_backend() -> Embedder | None:

@@ -25,6 +25,7 @@ from paper_assets.interfaces.page.desk import (
     person_of,
     profile_of,
 )
+from paper_assets.interfaces.page.first_use import load_for_questions
 from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
 from paper_assets.pipeline.desk_answers import (
@@ -40,6 +41,7 @@ from paper_assets.pipeline.desk_answers import (
 from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.answers import KeptAnswer, kept_answers
+from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
 
 _FETCHES = (0, 5, 10, MOST_FETCHED)
@@ -91,6 +93,8 @@ def show_ask(request: Request) -> Response:
         answer = shown["written"] or shown["quoted"]
         if request.query_params.get("format") == "markdown" and answer:
             return _markdown(desk, answer.answer)
+    else:
+        load_for_questions(desk)
     return page(
         request,
         "ask.html.jinja",
@@ -101,6 +105,7 @@ def show_ask(request: Request) -> Response:
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         nearest=NEAREST,
+        empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
         answers=kept[::-1],
         address=f"kept={number}" if number else typed.query,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,6 +26,7 @@ from paper_assets.interfaces.page.desk import (
     redirect_with_note,
 )
 from paper_assets.interfaces.page.evidence import keep_plan
+from paper_assets.interfaces.page.first_use import load_for_search
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
@@ -41,7 +42,7 @@ from paper_assets.learning.ratings import is_profile
 from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
-from paper_assets.stores.papers import find_paper
+from paper_assets.stores.papers import find_paper, latest_day
 from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
@@ -99,7 +100,9 @@ def show_search(request: Request) -> Response:
                 shown |= {"found": results, "rows": rows_found(desk, results.papers)}
         except InvalidInput as fault:
             shown["fault"] = _placed(text, str(fault))
-    ratings = rated_by(desk, profile)
+    else:
+        load_for_search(desk)
+    ratings, newest = rated_by(desk, profile), latest_day(desk.warehouse, until=now().date())
     return page(
         request,
         "search.html.jinja",
@@ -111,8 +114,9 @@ def show_search(request: Request) -> Response:
         back=f"{request.url.path}?{request.url.query}",
         earlier=_address(text, number - 1) if number > 1 else None,
         later=_address(text, number + 1) if shown["found"] and shown["found"].more and number < _LAST_PAGE else None,
-        suggested=_suggested(text, profile) if not like else (),
+        suggested=_suggested(text, profile, newest or now().date()) if not like else (),
         help=FILTER_HELP,
+        empty=newest is None,
         ratings=ratings,
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
@@ -196,9 +200,9 @@ def _plain(unshown: Unshown) -> FaultPlace:
     return FaultPlace(text=f"{unshown}.", before="", at="", after="")
 
 
-def _suggested(text: str, profile: str | None) -> tuple[tuple[str, str], ...]:
+def _suggested(text: str, profile: str | None, newest: date) -> tuple[tuple[str, str], ...]:
     """Return filters to add with one click, each with the query that has it; none of a kind that the query uses."""
-    recent = f"from:{(now() - timedelta(days=_RECENT_DAYS)).date()}"
+    recent = f"from:{newest - timedelta(days=_RECENT_DAYS)}"
     offered: Mapping[str, tuple[str, ...]] = {
         "is:": ("is:unseen", "is:worth", "is:later") if profile else (),
         "in:": ("in:profile",) if profile else (),
