@@ -12,13 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper import Paper, papers_from_table
+from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.documents import Where
-from paper_assets.stores.papers import PaperFilters, matching_papers, papers_by_id
+from paper_assets.stores.papers import PaperFilters, find_paper, matching_papers, papers_by_id
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import asks, stem, words_in
 
@@ -60,12 +61,16 @@ class FoundPaper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """One page of results. `matching` papers meet the filters; `more` says whether another page follows."""
+    """One page of results. `matching` papers meet the filters; `more` says whether another page follows.
+
+    `named`: the arXiv id, if the query is one or a link to one.
+    """
 
     papers: tuple[FoundPaper, ...]
     matching: int
     more: bool
     notes: tuple[str, ...]
+    named: str | None = None
 
 
 def search_desk(
@@ -80,13 +85,23 @@ def search_desk(
     """Find stored papers, best first, `limit` from `offset` on; ties are broken by id, so that pages are stable.
 
     `profile` is the reader: its ratings decide `is:`, and `in:fulltexts` searches its private full texts, unless
-    `private` is False. Raises InvalidInput (a filter that needs a profile, a page out of range), StoreError.
+    `private` is False. An arXiv id or a link to one finds its paper, whatever the filters. Raises InvalidInput (a
+    filter that needs a profile, a page out of range), StoreError.
     """
     if not 1 <= limit <= MOST_RESULTS or offset < 0:
         raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
     filters = _filters(query, profile)
     owner = profile if private else None
     notes: list[str] = []
+    if named := _id_in(query.words):
+        paper = find_paper(corpus.warehouse, named)
+        return SearchPage(
+            papers=_shown(corpus, [(paper.paper_id, None, None)], query) if paper else (),
+            matching=1 if paper else 0,
+            more=False,
+            notes=() if paper else (f"{named} is not stored",),
+            named=named,
+        )
     if words_in(query.words):
         only = matching_papers(corpus.warehouse, filters) if filters.restrict else None
         if query.phrases:
@@ -108,6 +123,15 @@ def search_desk(
         more=offset + limit < len(allowed),
         notes=(),
     )
+
+
+def _id_in(words: str) -> str | None:
+    """Return the arXiv id that the words are, or a link to one; None for other words."""
+    try:
+        address = split_arxiv_address(words)
+        return (address or split_arxiv_id(words))[0]
+    except InvalidArxivId:
+        return None
 
 
 def similar_papers(

@@ -111,6 +111,13 @@ def test_words_are_ranked_within_the_filters(corpus: Corpus) -> None:
     assert search_desk(corpus, parse_search_query("transport category:cs.CY"), profile="lab").matching == 1
 
 
+def test_an_id_or_link_finds_its_paper_and_one_that_is_not_stored_is_named(corpus: Corpus) -> None:
+    for written in ("2603.00002", "arXiv:2603.00002v3", "https://arxiv.org/pdf/2603.00002", "2603.00002 is:later"):
+        assert ids(find(corpus, written)) == [BUSES.paper_id]
+    unknown = search_desk(corpus, parse_search_query("2603.09999"), profile="lab")
+    assert (unknown.papers, unknown.named, unknown.notes) == ((), "2603.09999", ("2603.09999 is not stored",))
+
+
 def test_hits_are_marked_where_the_words_occur(corpus: Corpus) -> None:
     [found] = find(corpus, '"optimal transport maps"')
     assert [found.title[hit.start : hit.end] for hit in found.hits if hit.field == "title"] == [
