@@ -169,7 +169,9 @@ def _category_vectors(embedder: Embedder) -> tuple[list[Category], list[int], ND
 
 
 def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
-    """Count what matches the draft in the newest stored days, and rank them as a run would. Stores nothing.
+    """Count what matches the draft in the newest stored days of its categories, and rank them as a run would.
+
+    Stores nothing.
 
     Raises InvalidInput or InvalidProfile for a draft that no profile could have, StoreError.
     """
@@ -178,7 +180,7 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     if not is_present(warehouse.path) or (last := latest_day(warehouse, until=today)) is None:
         return Matches(note="The list appears here once papers are stored; the next page fetches them.")
     first = last - timedelta(days=_WINDOW - 1)
-    stored = papers_between(workspace.warehouse, first, last)
+    stored = papers_between(warehouse, first, last, categories=content.feed.categories or None)
     profile = Profile(name=DRAFT, content=content)
     try:
         whole = preview(workspace, profile, last)

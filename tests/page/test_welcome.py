@@ -1,6 +1,7 @@
 """Test the welcome page: from an empty home to a profile, with and without scripts, and managing profiles."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,12 +100,15 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     form = {"token": TOKEN, "interests": "traffic forecasting\nmedieval poetry", "keywords": "we study\nzebra"}
     shown = client.post("/welcome/preview", data=form).text
     assert "Your list would be" in shown
-    assert "medieval poetry</span>: 0 papers on topic; try other words" in shown
+    assert "medieval poetry</span>: 0 papers on topic; other words may find more" in shown
     assert "says little about a paper" in shown
     assert "it matches nothing yet" in shown
     nothing = client.post("/welcome/preview", data={**form, "interests": "medieval poetry"}).text
-    assert "0 papers on topic" in nothing and "try other words" not in nothing
+    assert "0 papers on topic" in nothing and "other words" not in nothing
     assert "The next page fetches the newest papers of the categories above" in nothing
+    offered = re.findall(r'name="offered" value="([^"]+)"', shown)
+    other = {**form, "offered": offered, "other_categories": "math.AG"}
+    assert "Among 0 papers of these categories" in client.post("/welcome/preview", data=other).text
     assert not (desk.folder / "profiles").exists()
 
 

@@ -255,11 +255,13 @@ def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft,
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
     unknown = unknown_interests(desk.workspace, (*draft.interests, *draft.secondary))
     remarks = filter(None, (ignored_words(values["papers"]), unknown_note(unknown)))
+    ticked = {category: category.code in checked or category.code not in offered for category in proposed}
+    followed = [*draft.categories, *(category.code for category, on in ticked.items() if on)]
     return {
         "fault": None,
         "warnings": [f"{note[:1].upper()}{note[1:]}" for note in remarks],
-        "categories": [(category, category.code in checked or category.code not in offered) for category in proposed],
-        **_shown(matches(desk.workspace, replace(draft, categories=()))),
+        "categories": list(ticked.items()),
+        **_shown(matches(desk.workspace, replace(draft, categories=tuple(dict.fromkeys(followed))))),
     }
 
 
