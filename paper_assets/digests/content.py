@@ -376,9 +376,12 @@ def _rewritten(paper_id: str, stored: Stored, versions: Sequence[Version]) -> Re
 
 def _remarks(header: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return how the list was made: worth knowing, and the same on most days."""
-    chosen = ", ".join(header[name].replace("_", " ") for name in ("purpose", "ranking_mode", "interest_mode"))
+    chosen = "; ".join(
+        f"{name} {header[key].replace('_', ' ')}"
+        for name, key in (("purpose", "purpose"), ("ranking mode", "ranking_mode"), ("interest mode", "interest_mode"))
+    )
     lines = (
-        f"Ranked for the profile's purpose and modes: {chosen}",
+        f"Ranked with the profile's settings: {chosen}",
         one_line(header["llm_note"] or ""),
         *remarks_on(answers),
     )

@@ -90,7 +90,9 @@ def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[]
     try:
         return cross_encoder_grader(cross_encoder())
     except ModelUnavailable as fault:
-        return similarity_grader(embedder(), note=f"graded by embedding similarity: {fault}")
+        return similarity_grader(
+            embedder(), note=f"ordered by similarity of meaning, which is less exact than a cross-encoder: {fault}"
+        )
 
 
 def cross_encoder_grader(model: CrossEncoder) -> Grader:

@@ -150,7 +150,7 @@ def test_without_a_cross_encoder_the_embedder_grades_and_is_named(tmp_path: Path
     assert [chunk.document.doc_id for chunk in graded.chunks] == ["kelp", "stocks"]
     assert graded.chunks[0].share > 0.9  # cosines as they are would give 0.6
     assert (graded.kind, graded.grader) == ("embedding similarity", "all-MiniLM-L6-v2")
-    assert graded.notes[0].startswith("graded by embedding similarity: cross-encoder")
+    assert graded.notes[0].startswith("ordered by similarity of meaning, which is less exact than a cross-encoder: ")
 
 
 def test_without_any_model_nothing_is_graded() -> None:

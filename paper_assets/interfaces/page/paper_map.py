@@ -97,7 +97,7 @@ def show_map(request: Request) -> Response:
         drawn = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
         if hasattr(drawn, "papers"):
             places, threshold = _places(desk, profile, day)
-            groups = _groups(drawn.papers, interests_of(desk, profile), threshold)
+            groups = _groups(drawn.papers, interests_of(desk, profile), threshold, numbers(drawn.papers, places))
             values |= {"map": drawn, "groups": groups, "places": places}
         else:
             values["fault"] = f"{drawn}."
@@ -125,7 +125,9 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
     return {row["paper_id"]: row["rank"] for row in shown}, _SHELF if threshold is None else float(threshold)
 
 
-def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
+def _groups(
+    papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float, places: Sequence[Number]
+) -> list[Group]:
     """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
     lanes = [*interests, *sorted({placed.paper.lane for placed in papers if placed.paper.lane} - set(interests))]
     members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes}
@@ -138,17 +140,21 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
         near_first = sorted(members_of_lane, key=lambda placed: placed.paper.relevance, reverse=True)[:_MOST_TRIED]
         group = Group(lane=lane, papers=tuple(members_of_lane))
         tried = [replace(group, x=placed.x, y=placed.y + dy / _HEIGHT) for placed in near_first for dy in _BESIDE]
-        groups.append(min(tried, key=lambda label: _covered(label, papers, groups), default=group))
+        groups.append(min(tried, key=lambda label: _covered(label, papers, groups, places), default=group))
     return groups
 
 
-def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group]) -> int:
-    """Return how many dots a label would cover; a label that covers another one or leaves the map above or below
-    counts as many."""
+def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group], places: Sequence[Number]) -> int:
+    """Return how many dots a label would cover; a number of a place counts as several, and a label that covers another
+    one or leaves the map above or below as many."""
     left, top, right, bottom = label.box
     covered = sum(
         left - reach < _WIDTH * placed.x < right + reach and top - reach < _HEIGHT * placed.y < bottom + reach
         for placed, reach in ((placed, _DOT * (0.7 + placed.paper.relevance) / 1.7) for placed in papers)
+    )
+    covered += 5 * sum(
+        left < number.x + _NUMBER and number.x < right and top < number.y and number.y - _NUMBER < bottom
+        for number in places
     )
     for other in groups:
         if other.lane and other.papers:

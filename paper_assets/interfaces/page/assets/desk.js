@@ -387,6 +387,7 @@ function toggle(kind) {
   if (!found) return;
   found.open = !found.open;
   for (let outer = found.parentElement.closest("details"); outer && found.open; outer = outer.parentElement.closest("details")) outer.open = true;
+  if (found.open && found.getBoundingClientRect().top > innerHeight / 2) found.scrollIntoView({ block: "center" });
 }
 
 function openPaper() {
