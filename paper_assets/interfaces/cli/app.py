@@ -63,7 +63,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
     "ratings": ("ratings", "ratings", "List, export or erase the ratings of a profile."),
     "library": ("exchange", "library", "Import the papers of your library as liked papers."),
-    "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS or CSL-JSON for Zotero and the like."),
+    "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
     "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
     "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the quality of final lists."),
     "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),

@@ -99,7 +99,7 @@ def cite(
     rated: Annotated[str | None, typer.Option(help="Instead: the papers rated worth, later or no.")] = None,
     form: Annotated[str, typer.Option("--format", help="bibtex, ris, csl-json or markdown.")] = "bibtex",
 ) -> None:
-    """Export a list, or rated papers, as BibTeX, RIS or CSL-JSON for Zotero and the like, or as Markdown for notes."""
+    """Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
     text = citations(warehouse, profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
