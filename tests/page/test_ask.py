@@ -61,6 +61,7 @@ def model(go_on: Event) -> "object":
 def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         page.goto(f"{page_of_a_year.today}/ask")
+        expect(page.get_by_label("Full texts to fetch")).to_have_count(0)  # they are fetched for written answers only
         page.get_by_label("A question to the stored papers").fill(QUESTION)
         page.keyboard.press("Enter")
         first = page.locator(".footnotes li").first

@@ -25,6 +25,7 @@ from paper_assets.interfaces.page.desk import (
     person_of,
     profile_of,
 )
+from paper_assets.interfaces.page.evidence import missing_model
 from paper_assets.interfaces.page.first_use import load_for_questions
 from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
@@ -101,7 +102,7 @@ def show_ask(request: Request) -> Response:
         status=400 if shown["fault"] and not shown["job"] else 200,
         base=base_of(profile),
         asked=typed,
-        fetches=_FETCHES,
+        fetches=() if missing_model(desk) else _FETCHES,  # only a written answer fetches
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         nearest=NEAREST,
