@@ -52,10 +52,10 @@ def test_status_says_the_same_with_the_stamp_of_a_run_and_without_and_sees_an_ed
     edited = state_shown()["current"]
     assert edited["graphs"] == "current"
     assert "gatekeeper" in edited["speech"] and "`paper-assets run`" in edited["speech"]
-    rows = [line.split("│")[1:-1] for line in desk.run("status").splitlines() if "2026-03-02 │" in line]
-    assert [[cell.strip() for cell in row] for row in rows] == [
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in desk.run("status").splitlines()]
+    assert [row for row in rows if row[0:1] in (["graphs"], ["speech"])] == [
         ["graphs", "1", "2026-03-02", "current"],
-        ["speech", "1", "2026-03-02", "ranking and digest out of date"],
+        ["speech", "1", "2026-03-02", "ranking out of date"],
     ]
 
 
