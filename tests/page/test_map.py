@@ -108,12 +108,13 @@ def test_the_first_paper_has_a_colour_and_a_paper_below_the_threshold_has_none(
         keep_picture(page, "map-far")
 
 
-def test_a_label_of_the_map_covers_no_dot_on_a_phone_where_there_is_room(
+def test_a_label_of_the_map_covers_no_dot_or_number_on_a_phone_where_there_is_room(
     page_of_a_year: Page, browser: Browser
 ) -> None:
     covered = """() => [...document.querySelectorAll('.chart .label')].flatMap((label) => {
       const box = label.getBoundingClientRect();
-      return [...document.querySelectorAll('.chart circle')].map((each) => each.getBoundingClientRect()).filter((dot) =>
+      const obstacles = [...document.querySelectorAll('.chart circle, .chart .place')];
+      return obstacles.map((each) => each.getBoundingClientRect()).filter((dot) =>
         dot.left < box.right - 1 && dot.right > box.left + 1 && dot.top < box.bottom - 4 && dot.bottom > box.top + 4);
     }).length"""
     with visitor(browser, width=390) as page:

@@ -196,7 +196,7 @@ def test_the_abstract_and_the_reasons_are_one_key_away(nothing_rated: Page, brow
         expect(article.locator(".abstract")).to_be_visible()
         page.keyboard.press("k")
         page.keyboard.press("y")
-        expect(article.locator(".why ul")).to_be_visible()
+        expect(article.locator(".why ul")).to_be_in_viewport()
 
 
 def test_the_chosen_layout_is_remembered(nothing_rated: Page, browser: Browser) -> None:
