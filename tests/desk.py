@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.forked_commands import Ended, can_fork, run_forked
 
@@ -40,6 +41,10 @@ class Desk:
     @property
     def warehouse(self) -> Warehouse:
         return Warehouse(self.folder / "data" / "warehouse.duckdb", deadline=30)
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.environment, self.folder)
 
     def profile(self, name: str, content: Mapping[str, Any] | str) -> Path:
         file = self.folder / "profiles" / name / "profile.json"

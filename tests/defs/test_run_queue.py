@@ -77,7 +77,6 @@ from paper_assets.defs import runs
 from paper_assets.defs.instance import open_instance
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import open_workspace
-from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
 from paper_assets.paper import paper_from_mapping
@@ -85,7 +84,7 @@ from paper_assets.paper import paper_from_mapping
 desk, papers, age = Desk(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
 runs._BACKLOG = 10
 merge_papers(desk.warehouse, [paper_from_mapping(each) for each in week(["2026-03-02"], each=papers)])
-workspace = open_workspace(load_settings(desk.environment, desk.folder), {}, clock=lambda: datetime.now(UTC))
+workspace = open_workspace(desk.settings, {}, clock=lambda: datetime.now(UTC))
 with open_instance(desk.folder / "dagster_home") as instance:
     if age >= 0:
         instance.add_daemon_heartbeat(DaemonHeartbeat(time.time() - age, "SENSOR", "one", []))

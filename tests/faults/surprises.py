@@ -38,7 +38,6 @@ from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid, Partition, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.settings import load_settings
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import add_person, people_file
@@ -177,7 +176,7 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
 
 def _answers(desk: Desk) -> dict[str, bytes]:
     """Return what each interface shows to and of the neighbour; one that fails reports it."""
-    settings, environ = load_settings(desk.environment, desk.folder), {**desk.environment}
+    settings, environ = desk.settings, {**desk.environment}
     found: dict[str, bytes] = {}
     page = build_app(page_desk.Desk(settings=settings, environ=environ, token="token"))
     with TestClient(page, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
@@ -233,7 +232,7 @@ def _workspace(desk: Desk) -> Workspace:
     def no_model() -> Embedder:
         raise ModelUnavailable("no model in this test")
 
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     log = logging.getLogger("tests.faults.surprises")
     log.setLevel(logging.CRITICAL)
     return replace(open_workspace(settings, {}, clock=lambda: _NOW), load_embedder=no_model, log=log)

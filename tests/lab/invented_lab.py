@@ -16,7 +16,6 @@ from urllib.parse import urlencode, urlsplit
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile
-from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.profiles import add_person, people_file
 from paper_assets.stores.rewrite_progress import keep_attempt, replace_set
@@ -68,7 +67,7 @@ class Lab:
 def filled(folder: Path) -> tuple[Desk, dict[str, str], dict[str, str]]:
     """The desk of two profiles; of each the name of its rewrite and the id of its best practice."""
     desk = ranked_desk(folder)
-    settings, last = load_settings(desk.environment, desk.folder), date.fromisoformat(LATEST)
+    settings, last = desk.settings, date.fromisoformat(LATEST)
     items, practices = {}, {}
     for number, (name, content) in enumerate((("traffic", GRAPHS), ("speech", SPEECH))):
         write_digest(desk.warehouse, name, last, settings=settings)

@@ -9,7 +9,6 @@ from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.ranking.verifier import Verifier, unavailable
-from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import GRAPHS, SPEECH, Desk, week
 
@@ -20,7 +19,7 @@ NOBODY = Verifier(ask=unavailable(LLMConfigError("no language model")), model=No
 def ranked_desk(folder: Path, *, papers_a_day: int = 6, top_k: int = 2) -> Desk:
     """Papers of two days, of which `traffic` and `speech` are each shown `top_k` a day."""
     desk = Desk(folder)
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS, each=papers_a_day)])
     for name, content in (("traffic", GRAPHS), ("speech", SPEECH)):
         profile = load_profile(desk.profile(name, {**content, "ranking": {"top_k": top_k, "line": 0}}).parent)

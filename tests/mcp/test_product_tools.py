@@ -9,7 +9,6 @@ import pytest
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.rewrites import wanted_items
 from paper_assets.profile import load_profile
-from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, replace_set
 from tests.desk import GRAPHS, Desk
@@ -25,7 +24,7 @@ ADDRESS = f"digest://traffic/{DAYS[-1]}"
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Two digests, a rewrite that waits, one that is done, three best practices, and a profile that is broken."""
     desk = ranked_desk(tmp_path_factory.mktemp("products"))
-    settings, last = load_settings(desk.environment, desk.folder), date.fromisoformat(DAYS[-1])
+    settings, last = desk.settings, date.fromisoformat(DAYS[-1])
     for day in map(date.fromisoformat, DAYS):
         write_digest(desk.warehouse, "traffic", day, settings=settings)
     profile = load_profile(
@@ -76,7 +75,7 @@ def test_a_digest_is_read_page_by_page_by_tool_and_by_address(host: RawHost) -> 
 
 def test_a_page_of_a_long_digest_ends_with_a_paragraph_within_fifteen_hundred_tokens(tmp_path: Path) -> None:
     desk = ranked_desk(tmp_path, top_k=60, papers_a_day=60)
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     write_digest(desk.warehouse, "traffic", date.fromisoformat(DAYS[-1]), settings=settings)
     with raw_host(desk) as host:
         host.handshake()

@@ -1,6 +1,7 @@
 """What the command line and MCP answer about a stored ranking."""
 
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons(tmp_path: Path) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
-    before = shown_ranking(desk.warehouse, "traffic", day)["papers"]
+    before = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["papers"]
     with desk.warehouse.writing() as connection:
         connection.execute("delete from papers where paper_id = ?", [before[0]["paper_id"]])
-    after = shown_ranking(desk.warehouse, "traffic", day)["papers"]
+    after = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["papers"]
     words = [line for line in before[0]["why"] if line.startswith("Words of that interest")]  # the text is gone
     kept = [line for line in before[0]["why"] if line not in words]
     assert after == [{**before[0], "title": "(no longer stored)", "authors": [], "why": kept}, before[1]]
@@ -35,7 +36,7 @@ def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_thresho
 ) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
     below = [row["paper_id"] for row in ranking(desk.warehouse, day, "traffic").rows.to_pylist() if not row["shown"]]
-    lists = (shown_ranking, brief_ranking)
+    lists = (partial(shown_ranking, settings=desk.settings), brief_ranking)
     assert below and [shown(desk.warehouse, "traffic", day)["maybe"] for shown in lists] == [[], []]
     with desk.warehouse.writing() as connection:
         connection.execute("update ranking_sets set header = json_merge_patch(header, '{\"quiet\": true}')")
@@ -51,7 +52,12 @@ def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_thresho
         maybe = shown(desk.warehouse, "traffic", day)["maybe"]
         assert [(each["rank"], each["paper_id"]) for each in maybe][:2] == [(3, below[1]), (4, below[2])]
     monkeypatch.setenv("COLUMNS", "200")
-    ran = {"days_ranked": 0, "rewrites": {}, "digest": "", **shown_ranking(desk.warehouse, "traffic", day)}
+    ran = {
+        "days_ranked": 0,
+        "rewrites": {},
+        "digest": "",
+        **shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings),
+    }
     show_ranking(ran, with_why=False)
     printed = capsys.readouterr().out.partition("below the threshold")[2]
     assert below[0] not in printed and all(each in printed for each in below[1:6])
@@ -89,8 +95,8 @@ def test_a_listed_paper_whose_reasons_fail_is_named_and_the_others_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
-    lists = (shown_ranking, brief_ranking)
-    first, second = shown_ranking(desk.warehouse, "traffic", day)["papers"]
+    lists = (partial(shown_ranking, settings=desk.settings), brief_ranking)
+    first, second = lists[0](desk.warehouse, "traffic", day)["papers"]
     whole = [shown(desk.warehouse, "traffic", day)["papers"] for shown in lists]
     for name in ("why", "why_briefly"):
         monkeypatch.setattr(ranking_answers, name, failing_for(first["paper_id"], getattr(ranking_answers, name)))

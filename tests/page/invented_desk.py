@@ -147,7 +147,7 @@ def waiting_item(desk: Desk, made: Attempt | None = None, **changed: str) -> New
     """A further rewrite that waits for a decision on its first attempt, so that each test has its own; with `made` as
     its attempt and `changed` fields.
     """
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     number = next(_NUMBERS)
     one = wanted_items(desk.warehouse, profile, LATEST)[0]

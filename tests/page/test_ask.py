@@ -11,7 +11,6 @@ from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.retrievals import keep_retrievals
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.grading import similarity_grader
-from paper_assets.settings import load_settings
 from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
 from tests.answering_models import CHEATS, answering_model
 from tests.loopback_llm import Request, Says, loopback_llm, says
@@ -143,7 +142,7 @@ def test_a_question_that_is_too_long_or_has_no_words_is_refused(page_of_a_year: 
 
 def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_year: Page, browser: Browser) -> None:
     desk = page_of_a_year.desk
-    folder, settings = desk.folder / "profiles" / PROFILE, load_settings(desk.environment, desk.folder)
+    folder, settings = desk.folder / "profiles" / PROFILE, desk.settings
     before, stored = (folder / "questions.json").read_bytes(), retrievals_of(desk.warehouse, LATEST, PROFILE)
     inputs = retrieval_inputs(desk.warehouse, LATEST, PROFILE)
     try:

@@ -13,7 +13,6 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
 from paper_assets.rewriting.faithfulness import marked
-from paper_assets.settings import load_settings
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items
 from paper_assets.stores.rewrites import rewrite_item
 from tests.digests.invented import attempt
@@ -192,7 +191,7 @@ def test_best_practices_are_listed_by_title_and_a_wrong_filter_is_explained(
 
 def test_a_question_asked_at_once_is_judged_by_the_judge_of_stances(page_of_a_year: Page) -> None:
     desk = page_of_a_year.desk
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     opened = open_workspace(settings, desk.environment, clock=lambda: NOW)
     workspace = replace(opened, load_judge=lambda: no_judge("this judge rests today"))
     record = {"question": "Do roads help?", "filters": {"sides": [{"name": "for", "stance": "supports"}]}}

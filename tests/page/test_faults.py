@@ -14,7 +14,6 @@ from paper_assets.digests import content
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk
-from paper_assets.settings import load_settings
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")
@@ -24,7 +23,7 @@ FAULT = RuntimeError("planted")
 def client(page_of_a_year: Page) -> Iterator[TestClient]:
     """The page in this process, so that a fault can be planted in it."""
     desk = page_of_a_year.desk
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     app = build_app(Desk(settings=settings, environ=desk.environment, token="token"))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client

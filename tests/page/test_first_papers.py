@@ -158,7 +158,7 @@ def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: Loopbac
 @pytest.mark.parametrize(("done", "hint"), [(2, "seconds between two requests"), (7, "Ranking takes about a minute")])
 def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     job = background.Job(title="Fetching", profile="traffic", stage="at work", total=7, process=str(this_process()))
     background.write_job(settings.home, replace(job, done=done))
     with page_client(desk) as client:
@@ -170,7 +170,7 @@ def test_the_page_says_what_it_waits_for(desk: Desk, done: int, hint: str) -> No
 def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedded(desk: Desk) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
     desk.run("import", f"{desk.papers('two', [paper(1, '2026-01-02', TEXTS[1]), paper(2, '2026-03-02', TEXTS[0])])}")
-    home = load_settings(desk.environment, desk.folder).home
+    home = desk.settings.home
     with page_client(desk) as client:
         client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
         wait(lambda: not job_of(desk).running)
@@ -190,7 +190,7 @@ def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedde
 def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
     desk.run("import", f"{desk.papers('one', [paper(1, '2026-03-02', TEXTS[0])])}")
-    home = load_settings(desk.environment, desk.folder).home
+    home = desk.settings.home
     with subprocess.Popen(["sleep", "600"]) as embedding, page_client(desk) as client:
         job = background.Job(title="Ranking", listed=True, process=str(process_named(embedding.pid)))
         background.write_job(home, job)
@@ -281,7 +281,7 @@ def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None
 @pytest.mark.parametrize("form", [{"action": "explode"}, {"action": "rank", "profile": "../x"}, {"action": "fetch"}])
 def test_health_runs_only_its_own_actions(desk: Desk, form: dict[str, str]) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}})
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     with page_client(desk) as client:
         assert client.post("/work", data={"token": TOKEN, **form}).status_code == 400
         assert "Rank what is out of date" in client.get("/health").text
@@ -385,7 +385,7 @@ def test_killed_at_five_moments_it_continues_without_loss_or_duplicates(tmp_path
 
 def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
     desk.run("demo")  # makes a profile where there is none
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     app = build_app(PageDesk(settings=settings, environ={**os.environ, **desk.environment}, token=TOKEN))
     with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
         assert "Start with your own papers" in client.get("/?all=1").text

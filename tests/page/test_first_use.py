@@ -9,7 +9,6 @@ from paper_assets.interfaces.page import ask, first_use, search
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
-from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
@@ -36,7 +35,7 @@ def test_an_opened_form_loads_and_an_asked_question_does_not(tmp_path: Path, mon
 
 def test_a_desk_loads_once_and_again_only_if_there_was_nothing_to_load(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    served = PageDesk(settings=load_settings(desk.environment, desk.folder), environ=desk.environment, token="")
+    served = PageDesk(settings=desk.settings, environ=desk.environment, token="")
     empty = first_use.load_for_questions(served)
     assert empty.future.result(60) is False
     records = [paper_from_mapping(record) for record in week(["2026-03-02"])]

@@ -14,7 +14,6 @@ from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
-from paper_assets.settings import load_settings
 from paper_assets.stores.feedback import NewRating, append_ratings, forgotten
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.rankings import ranking
@@ -26,7 +25,7 @@ from tests.rewriting.scripted import NOW
 
 def rank_again(page: Page) -> None:
     desk = page.desk
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     workspace = open_workspace(settings, desk.environment, clock=lambda: NOW + timedelta(days=2))
     assert not STEP.make(workspace, [Partition(profile=PROFILE)], STEP.makes).failures
     profile = load_profile(desk.folder / "profiles" / PROFILE)

@@ -12,7 +12,6 @@ from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.ranking.final_list import order_value
-from paper_assets.settings import load_settings
 from paper_assets.stores.rankings import ranking, ranking_inputs
 from paper_assets.text.numbers import percent
 from tests.desk import Desk
@@ -28,7 +27,7 @@ def file_of(page: Page) -> Path:
 
 def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
     """Rank the profile as its file is now; return paper, match and probability of the stored list."""
-    settings = load_settings(desk.environment, desk.folder)
+    settings = desk.settings
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     keep_candidates(desk.warehouse, profile_day(desk.warehouse, profile, LATEST, settings=settings), settings=settings)
     embedder = load_embedder(settings.embedding_model)

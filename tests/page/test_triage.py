@@ -12,7 +12,6 @@ from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
-from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -33,7 +32,7 @@ KEYS = {"w": "worth", "l": "later", "n": "no"}
 def desk_of_fifteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A list of fifteen papers, a profile without a list, and one whose file is broken."""
     desk = Desk(tmp_path_factory.mktemp("fifteen"))
-    settings, warehouse = load_settings(desk.environment, desk.folder), desk.warehouse
+    settings, warehouse = desk.settings, desk.warehouse
     records = [paper(number, f"{DAY}", TOPICS[number % len(TOPICS)]) for number in range(20)]
     merge_papers(warehouse, [paper_from_mapping(record) for record in records])
     profile = load_profile(desk.profile("reader", FIFTEEN).parent)

@@ -194,7 +194,7 @@ class DeskTools:
         style: Literal["bibtex", "ris", "csl-json", "markdown"] = "bibtex",
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, CitationsExported]:
-        """Export a ranking, or any papers, for a reference manager."""
+        """Export citations of a ranking or papers."""
         from paper_assets.interfaces.ranking_answers import citations, citations_of
 
         def work(_: Progress) -> Mapping[str, Any]:
