@@ -20,6 +20,7 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
 from paper_assets.stores.vectors import count
+from tests.defs.conditions import evaluated
 from tests.desk import no_clock
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
@@ -161,9 +162,7 @@ def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(home: Ho
         instance.report_runless_asset_event(dg.AssetMaterialization("paper_rewrites", partition=key, tags=tags))
 
     def asked(cursor: Any = None) -> tuple[int, Any]:
-        outcome = dg.evaluate_automation_conditions(
-            defs=definitions, instance=instance, cursor=cursor, asset_selection=dg.AssetSelection.assets(ASSET)
-        )
+        outcome = evaluated(definitions, instance, cursor=cursor, asset_selection=dg.AssetSelection.assets(ASSET))
         return outcome.total_requested, outcome.cursor
 
     requested, cursor = asked()

@@ -18,12 +18,14 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
+from tests.defs.conditions import evaluated
 from tests.desk import no_clock
 from tests.pipeline.test_rankings import paper
 
 RESOURCES = {
     "workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)
 }  # conditions open nothing
+DEFINITIONS = dg.Definitions(assets=ASSETS, sensors=[conditions], resources=RESOURCES)
 CANDIDATES, RANKINGS = "filtered_candidates", "scored_rankings"
 
 
@@ -42,11 +44,7 @@ class Desk:
 
     def tick(self) -> dict[str, set[str]]:
         """One evaluation; what it asks for by asset."""
-        result = dg.evaluate_automation_conditions(
-            dg.Definitions(assets=ASSETS, sensors=[conditions], resources=RESOURCES),
-            self.instance,
-            cursor=self.cursor,
-        )
+        result = evaluated(DEFINITIONS, self.instance, cursor=self.cursor)
         self.cursor = result.cursor
         self.asked = {
             asset: {str(key) for key in keys}

@@ -12,9 +12,15 @@ from paper_assets.defs.automation import conditions
 from paper_assets.defs.partitions import grid_key
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
+from tests.defs.conditions import evaluated
 from tests.desk import no_clock
 
 DIGESTS = "reading_digests"
+DEFINITIONS = dg.Definitions(
+    assets=ASSETS,
+    sensors=[conditions],
+    resources={"workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)},
+)
 
 
 class Desk:
@@ -36,15 +42,7 @@ class Desk:
         )
 
     def tick(self) -> dict[str, set[str]]:
-        result = dg.evaluate_automation_conditions(
-            dg.Definitions(
-                assets=ASSETS,
-                sensors=[conditions],
-                resources={"workspace": open_workspace(load_settings({}, Path("/nowhere")), {}, clock=no_clock)},
-            ),
-            self.instance,
-            cursor=self.cursor,
-        )
+        result = evaluated(DEFINITIONS, self.instance, cursor=self.cursor)
         self.cursor = result.cursor
         names = ("paper_embeddings", "scored_rankings", "balanced_retrievals", "paper_rewrites", DIGESTS)
         found = {name: result.get_requested_partitions(dg.AssetKey(name)) for name in names}

@@ -27,6 +27,7 @@ from paper_assets.stores.documents import retrieval_inputs, retrievals_of
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.vectors import count
 from tests.answering_models import answering_model, obeys
+from tests.defs.conditions import evaluated
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS
 from tests.invented_pdfs import pdf
@@ -225,12 +226,12 @@ def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph)
 
 
 def test_new_embeddings_and_an_edited_profile_request_the_latest_day_automatically(graph: Graph) -> None:
+    definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
     cursor = None
 
     def asked() -> set[str]:
         nonlocal cursor
-        definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
-        result = dg.evaluate_automation_conditions(definitions, graph.instance, cursor=cursor)
+        result = evaluated(definitions, graph.instance, cursor=cursor)
         cursor = result.cursor
         return {str(key) for key in result.get_requested_partitions(dg.AssetKey(ASSET))}
 

@@ -33,6 +33,7 @@ from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import replace_set
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
+from tests.defs.conditions import evaluated
 from tests.desk import GRAPHS, week
 from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm
 from tests.rewriting.scripted import Play, opened
@@ -407,15 +408,12 @@ def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) ->
             dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
         )
 
+    definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
     cursor: Any = None
 
     def tick() -> set[str]:
         nonlocal cursor
-        result = dg.evaluate_automation_conditions(
-            dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace}),
-            graph.instance,
-            cursor=cursor,
-        )
+        result = evaluated(definitions, graph.instance, cursor=cursor)
         cursor = result.cursor
         for asset in ("paper_embeddings", "filtered_candidates", "scored_rankings"):
             for key in result.get_requested_partitions(dg.AssetKey(asset)):
