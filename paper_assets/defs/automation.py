@@ -55,6 +55,8 @@ class NotBeforeLatestEmbeddedDay(AutomationCondition):
         return "not_before_latest_embedded_day"
 
     def evaluate(self, context: Any) -> dg.AutomationResult:  # Dagster's own signature is generic and private
+        if context.candidate_subset.is_empty:  # in most ticks; the newest day is a query of Dagster's history
+            return dg.AutomationResult(context, context.candidate_subset)
         latest = _latest_embedded_day(context) or ""
         keys = context.candidate_subset.expensively_compute_partition_keys()
         chosen = {key for key in keys if (day := _day_of(key)) is None or day >= latest}
