@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -83,6 +84,7 @@ def package_of(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(module: Path) -> set[str]:
     """Return every absolute module name that a file imports, anywhere in the file."""
     names: set[str] = set()

@@ -11,7 +11,7 @@ from tests.faults.storm.counts import Counts
 @pytest.mark.timeout(1800)  # minutes on an idle machine
 def test_a_command_killed_at_any_write_and_repeated_leaves_the_home_of_an_undisturbed_one(tmp_path: Path) -> None:
     cases = tuple(case for case in kills.CASES if not case.costly)
-    counts = kills.run(20261122, 8, tmp_path, cases=cases)
+    counts = kills.run(20261122, 6, tmp_path, cases=cases)
     assert counts.held, "\n".join(counts.lines())
 
 

@@ -45,18 +45,12 @@ def day(tmp_path: Path) -> Day:
 
 
 def rate_frogs_and_stones(day: Day, frogs: str = "worth", stones: str = "no", *, count: int = 10) -> None:
-    for at in range(count):
-        for number, word in ((100 + at, frogs), (200 + at, stones)):
-            now = NOW + timedelta(minutes=2 * at + number // 200)
-            rate(
-                day.warehouse,
-                "ann",
-                f"2603.{number:05d}",
-                word,
-                given_in="page",
-                now=now,
-                profiles_dir=day.settings.profiles_dir,
-            )
+    given = [
+        NewRating(paper_id=f"2603.{number:05d}", rating=word)
+        for at in range(count)
+        for number, word in ((100 + at, frogs), (200 + at, stones))
+    ]
+    append_ratings(day.warehouse, "ann", given, given_in="page", now=NOW)
 
 
 def learn(day: Day) -> list[Partition]:

@@ -49,7 +49,7 @@ def answered(asked: Asked) -> None:
 
 def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path) -> None:
     papers = [*odd_papers()]
-    answered(ask_everything(fill(tmp_path, papers), papers[::9]))
+    answered(ask_everything(fill(tmp_path, papers), papers[::12]))
 
 
 @pytest.mark.shared_data
