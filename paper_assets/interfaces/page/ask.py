@@ -26,9 +26,9 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
 )
 from paper_assets.interfaces.page.evidence import missing_model
-from paper_assets.interfaces.page.first_use import load_for_questions
 from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
+from paper_assets.interfaces.page.preloading import load_for_questions
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
     MOST_FETCHED,

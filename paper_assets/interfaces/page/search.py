@@ -26,7 +26,6 @@ from paper_assets.interfaces.page.desk import (
     redirect_with_note,
 )
 from paper_assets.interfaces.page.evidence import keep_plan
-from paper_assets.interfaces.page.first_use import load_for_search
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
@@ -36,6 +35,7 @@ from paper_assets.interfaces.page.paper_rows import (
     reader_of,
     rows_found,
 )
+from paper_assets.interfaces.page.preloading import load_for_search
 from paper_assets.interfaces.page.profile import field_faults
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.learning.ratings import is_profile

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.interfaces.page import ask, first_use, search
+from paper_assets.interfaces.page import ask, preloading, search
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
@@ -36,13 +36,13 @@ def test_an_opened_form_loads_and_an_asked_question_does_not(tmp_path: Path, mon
 def test_a_desk_loads_once_and_again_only_if_there_was_nothing_to_load(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     served = PageDesk(settings=desk.settings, environ=desk.environment, token="")
-    empty = first_use.load_for_questions(served)
+    empty = preloading.load_for_questions(served)
     assert empty.future.result(60) is False
     records = [paper_from_mapping(record) for record in week(["2026-03-02"])]
     merge_papers(desk.warehouse, records)
     embedder = load_embedder()
     texts = [embedded_text(each.title, each.abstract) for each in records]
     keep_vectors(desk.warehouse, [text_hash(text) for text in texts], embedder.encode(texts), model=embedder.name)
-    filled = first_use.load_for_questions(served)
+    filled = preloading.load_for_questions(served)
     assert filled.future.result(60) is True
-    assert first_use.load_for_questions(served) is filled
+    assert preloading.load_for_questions(served) is filled
