@@ -16,8 +16,10 @@ from paper_assets.time_limit import limited
 
 if TYPE_CHECKING:
     import httpx2
+    from pyzotero import zotero
 
 _PAGE = 100  # items of an answer, the most that Zotero's server gives
+_MOST_PAGES = 2_000  # 200,000 works, more than libraries have; a faulty server could link pages without end
 _LONGEST_PAUSE = 30.0  # seconds between two requests, if the server asks for a pause; pyzotero would sleep for hours
 _NOT_WORKS = ("attachment", "note", "annotation")
 # Libraries of RSS feeds hold what others published, not what the reader chose.
@@ -82,10 +84,10 @@ def zotero_web(
     client.endpoint = url.rstrip("/")
     try:
         chosen = (
-            _chosen_collections(client.everything(client.collections()), selection) if selection.collections else None
+            _chosen_collections(_all_pages(client, client.collections()), selection) if selection.collections else None
         )
         tags = {"tag": " || ".join(selection.tags)} if selection.tags else {}
-        items = client.everything(client.top(limit=_PAGE, **tags))
+        items = _all_pages(client, client.top(limit=_PAGE, **tags))
         works = [
             item
             for item in items
@@ -128,6 +130,20 @@ def _client(timeout: float) -> "httpx2.Client":
             return response
 
     return Client(follow_redirects=True)
+
+
+def _all_pages(client: "zotero.Zotero", first_page: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return what the first page has and the pages that follow it. Raises NetworkError if they do not end."""
+    found = list(first_page)
+    links: set[str] = set()
+    while link := (client.links or {}).get("next"):
+        if link in links or len(links) + 1 == _MOST_PAGES:
+            raise NetworkError(
+                f"Zotero's pages do not end (stopped after {len(links) + 1}); check PAPER_ASSETS_ZOTERO_URL"
+            )
+        links.add(link)
+        found += client.follow()
+    return found
 
 
 def _chosen_collections(collections: Sequence[Mapping[str, Any]], selection: Selection) -> set[str]:

@@ -427,6 +427,23 @@ def test_a_library_on_zoteros_server_is_read_page_by_page(tmp_path: Path) -> Non
     assert all("invented-key" in f"{one}{other}" for _, one, other in asked)
 
 
+@pytest.mark.parametrize(("step", "pages"), [(0, 2), (100, 5)])  # the same link again, and always another one
+def test_pages_of_zoteros_server_without_end_are_one_line(
+    step: int, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper_assets.library.zotero._MOST_PAGES", 5)
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        more = f'<{address}{request.path}?start={len(asked) * step}>; rel="next"'
+        return Answer(body=b"[]", headers={"Content-Type": "application/json", "Link": more})
+
+    with serving(answer) as address, pytest.raises(NetworkError, match=f"pages do not end .stopped after {pages}."):
+        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
+    assert len(asked) == pages
+
+
 @pytest.mark.parametrize(("status", "error"), [(403, InvalidInput), (404, InvalidInput), (500, NetworkError)])
 def test_a_refusal_of_zoteros_server_is_one_line_without_the_key(status: int, error: type[Exception]) -> None:
     with serving(lambda _: Answer(body=b"no", status=status)) as address, pytest.raises(error) as refused:
