@@ -163,7 +163,7 @@ def final_list(
             scoring=scoring,
             queries=queries,
             vectors=Vectors(papers=day.vectors, queries=embed(queries.texts), model=day.model),
-            never_empty=True,
+            first_list=True,
         ),
         calibration=calibration,
     )

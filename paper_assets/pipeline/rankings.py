@@ -97,7 +97,7 @@ def day_task(
         preferences=preferences,
         shown_before=papers_by_id(warehouse, shown).select(["title", "abstract"]) if shown else None,
         considered=considered,
-        never_empty=considered is None and not shown,
+        first_list=considered is None and not shown,
     )
 
 

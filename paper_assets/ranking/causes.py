@@ -274,9 +274,9 @@ def edit(two: TwoRankings, at: int) -> Cause:
 def doubtful(rule: LineRule) -> Cause:
     """Return the cause that a doubtful paper is shown, as only the first list of these interests does.
 
-    `rule` is that of the later list: with `never_empty` it is such a first list, else the earlier list was.
+    `rule` is that of the later list: with `first_list` it is such a first list, else the earlier list was.
     """
-    if rule.never_empty:
+    if rule.first_list:
         words = "the first list for these interests also shows doubtful papers"
     else:
         words = "only the first list for these interests shows doubtful papers"
@@ -389,10 +389,10 @@ def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
         yield _Possible(
             kind="edit", undo=lambda papers: _before_the_edit(two, papers), describe=lambda _: edit(two, at)
         )
-    if (rule := two.new.rules.line_rule) and two.never_empty_before == (not rule.never_empty):
+    if (rule := two.new.rules.line_rule) and two.first_list_before == (not rule.first_list):
         yield _Possible(
             kind="doubtful",
-            undo=lambda papers: _never_empty(papers, not rule.never_empty),
+            undo=lambda papers: _with_first_list(papers, not rule.first_list),
             describe=lambda _: doubtful(rule),
         )
     if two.differs("preferences"):
@@ -460,12 +460,12 @@ def _before_the_edit(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:
     )
 
 
-def _never_empty(papers: ScoredPapers, value: bool) -> ScoredPapers:
-    """Return the papers with `never_empty` of the threshold's rule set to `value`."""
+def _with_first_list(papers: ScoredPapers, value: bool) -> ScoredPapers:
+    """Return the papers with `first_list` of the threshold's rule set to `value`."""
     rule = papers.rules.line_rule
     if rule is None:
         return papers
-    return replace(papers, rules=replace(papers.rules, line_rule=replace(rule, never_empty=value)))
+    return replace(papers, rules=replace(papers.rules, line_rule=replace(rule, first_list=value)))
 
 
 def _without_new_ratings(two: TwoRankings, papers: ScoredPapers) -> ScoredPapers:

@@ -76,18 +76,18 @@ class LineRule:
         lowest: the least threshold.
         right: the least expected share of papers on topic.
         slack: in older rankings, the number of papers by which the list may fall short of that share.
-        never_empty: whether this is the first list for a reader's interests, which has a lower threshold if it would
+        first_list: whether this is the first list for a reader's interests, which has a lower threshold if it would
             be short: the most probable `fewest` papers are admitted if they reach `doubtful`, and if no paper is
             admitted, the most probable one is, if it reaches `alone`.
         alone: None means `lowest`, as in older rankings.
         fewest: 0 in older rankings.
-        doubtful: see `never_empty`.
+        doubtful: see `first_list`.
     """
 
     lowest: float
     right: float
     slack: float = 0.0
-    never_empty: bool = False
+    first_list: bool = False
     alone: float | None = None
     fewest: int = 0
     doubtful: float = 1.0
@@ -96,7 +96,7 @@ class LineRule:
         """Return the threshold for a day whose papers have these probabilities (n,)."""
         descending = np.sort(probability)[::-1]
         line, admitted = self._admitted(descending[descending >= self.lowest])
-        if not self.never_empty:
+        if not self.first_list:
             return line
         doubtful = descending[admitted : self.fewest]
         doubtful = doubtful[doubtful >= self.doubtful]
@@ -409,9 +409,9 @@ class Scored:
     def shows_doubtful(self) -> bool:
         """Whether the threshold of the day is lower because this is the first list for these interests."""
         rule = self.line_rule
-        if rule is None or self.line is None or not rule.never_empty:
+        if rule is None or self.line is None or not rule.first_list:
             return False
-        return self.line < replace(rule, never_empty=False).line(self.relevance)
+        return self.line < replace(rule, first_list=False).line(self.relevance)
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """Return the same papers with another relevance (n,)."""

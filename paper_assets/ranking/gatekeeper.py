@@ -99,7 +99,7 @@ def rank_papers(
             scoring=scoring,
             queries=queries,
             pdf_names=reader.pdf_names,
-            never_empty=True,
+            first_list=True,
         ),
         partial(_embedded, embed=backends.embed, model=backends.model),
     )

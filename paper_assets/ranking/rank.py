@@ -67,7 +67,7 @@ class RankingTask:
         preferences: what ratings have taught; None: nothing.
         shown_before: title and abstract of the papers of the window that earlier lists showed; None: there are none.
         considered: the last day whose list could have shown these papers for the same interests; None: there is none.
-        never_empty: whether this is the first list for these interests, which shows doubtful papers if it is short.
+        first_list: whether this is the first list for these interests, which shows doubtful papers if it is short.
         warnings: those to report with the result.
     """
 
@@ -82,7 +82,7 @@ class RankingTask:
     preferences: Preferences | None = None
     shown_before: pa.Table | None = None
     considered: date | None = None
-    never_empty: bool = False
+    first_list: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -376,7 +376,7 @@ def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule |
     return LineRule(
         lowest=queries.line,
         right=right,
-        never_empty=task.never_empty,
+        first_list=task.first_list,
         alone=min(scoring.alone, queries.line),
         fewest=int(options.top_k * scoring.first_list_filled),
         doubtful=min(scoring.first_list_line, queries.line),

@@ -213,10 +213,10 @@ class TwoRankings:
         return f"{name.replace('_', ' ')}: {_plain(then)} → {_plain(now)}"
 
     @property
-    def never_empty_before(self) -> bool | None:
+    def first_list_before(self) -> bool | None:
         """Whether the earlier list was the first for its interests; None: its threshold had no rule."""
         rule = self.old.rules.line_rule
-        return rule.never_empty if rule else None
+        return rule.first_list if rule else None
 
     @property
     def line(self) -> float | None:

@@ -420,10 +420,12 @@ def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, 
 
 
 def _read_header(text: str) -> dict[str, Any]:
-    """Parse a stored header. A dimension that was added after it was stored has weight 0."""
+    """Parse a stored header. A dimension that was added after it was stored has weight 0; a renamed key is renamed."""
     header: dict[str, Any] = json.loads(text)
     if "weights" in header:
         header["weights"] = {**dict.fromkeys(DIMENSIONS, 0.0), **header["weights"]}
+    if "never_empty" in (rule := header.get("line_rule") or {}):
+        rule["first_list"] = rule.pop("never_empty")
     return header
 
 

@@ -237,7 +237,7 @@ def test_a_shown_paper_keeps_the_next_days_papers_from_seeming_to_match_well(tmp
         for found in (rank(each).rows for each in (task, replace(task, shown_before=None)))
     )
     assert with_it[fresh.paper_id] < without[fresh.paper_id]
-    assert not task.never_empty
+    assert not task.first_list
 
 
 def test_papers_that_may_be_repeated_count_in_full_on_every_day(tmp_path: Path) -> None:
@@ -271,17 +271,17 @@ def row_of(stored: StoredRanking, paper_id: str) -> dict[str, Any]:
 def test_only_the_first_list_for_the_interests_shows_a_doubtful_paper(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["tax law in Japan"])
     first = day.ranked()
-    assert first.header["line_rule"]["never_empty"]
+    assert first.header["line_rule"]["first_list"]
     assert not any(first.rows.column("shown").to_pylist())  # nothing is near, so a quiet week has no list
-    assert not day.ranked(as_of=TOMORROW).header["line_rule"]["never_empty"]
+    assert not day.ranked(as_of=TOMORROW).header["line_rule"]["first_list"]
     interests = {"primary": ["frogs in the marsh"]}
     day.profile = replace(day.profile, content=edited(day.profile, interests=interests))
     again = day.ranked(as_of=TOMORROW)
-    assert again.header["line_rule"]["never_empty"]
+    assert again.header["line_rule"]["first_list"]
     assert any(again.rows.column("shown").to_pylist())
     day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["tax law in Norway"]}))
     later = day.ranked(as_of=TOMORROW + timedelta(days=1))
-    assert not later.header["line_rule"]["never_empty"]  # this week has shown papers already
+    assert not later.header["line_rule"]["first_list"]  # this week has shown papers already
 
 
 def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_path: Path) -> None:

@@ -456,7 +456,7 @@ def usual_line(options: RankingOptions) -> float:
     return 0.2 if options.purpose == "literature_review" else 0.35
 
 
-def days_line(relevance: list[float], options: RankingOptions, *, never_empty: bool = False) -> float:
+def days_line(relevance: list[float], options: RankingOptions, *, first_list: bool = False) -> float:
     """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
     right = 0.75 - 0.06 * min(max(options.top_k - 5, 0), 5)
     if options.purpose == "literature_review":
@@ -472,7 +472,7 @@ def days_line(relevance: list[float], options: RankingOptions, *, never_empty: b
     line = max(min([needed, *falling[:admitted]]), usual_line(options))
     if admitted == sum(p >= usual_line(options) for p in falling):
         line = usual_line(options)
-    if never_empty:
+    if first_list:
         doubtful = [p for p in falling[admitted : options.top_k // 2] if p >= 0.15]
         if doubtful:
             return doubtful[-1]

@@ -84,14 +84,14 @@ def test_a_soft_penalty_counts_as_a_part() -> None:
 def test_a_doubtful_paper_that_only_the_first_list_shows_has_that_reason(
     earlier_shown: bool,
 ) -> None:
-    def header(*, never_empty: bool) -> dict[str, Any]:
-        rule = {"lowest": 0.2, "right": 0.6, "never_empty": never_empty, "alone": 0.05}
-        return {"weights": WEIGHTS, "top_k": 2, "nudge": 10.0, "line": 0.1 if never_empty else 0.2, "line_rule": rule}
+    def header(*, first_list: bool) -> dict[str, Any]:
+        rule = {"lowest": 0.2, "right": 0.6, "first_list": first_list, "alone": 0.05}
+        return {"weights": WEIGHTS, "top_k": 2, "nudge": 10.0, "line": 0.1 if first_list else 0.2, "line_rule": rule}
 
     doubtful = {"semantic_relevance": 0.1}
     empty, one = (rows(("a", doubtful), ("b", {"semantic_relevance": 0.01}), top_k=places) for places in (0, 1))
     before, after = (one, empty) if earlier_shown else (empty, one)
-    headers = header(never_empty=earlier_shown), header(never_empty=not earlier_shown)
+    headers = header(first_list=earlier_shown), header(first_list=not earlier_shown)
     changes = changes_between(before, after, headers=headers, removed={})
     (move,) = changes.left if earlier_shown else changes.entered
     assert move.paper_id == "a"

@@ -227,7 +227,7 @@ def test_the_distance_from_the_threshold_is_explained() -> None:
     raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
-    first = {"line_rule": {"lowest": 0.2, "right": 0.6, "never_empty": True, "alone": 0.05}}
+    first = {"line_rule": {"lowest": 0.2, "right": 0.6, "first_list": True, "alone": 0.05}}
     reason = "The first list for these interests also shows doubtful papers, so that it is not short."
     for header in (HEADER | first | {"line": 0.08}, HEADER | first | {"line": 0.3, "shows_doubtful": True}):
         assert reason in why({**ROW, "semantic_relevance": 0.3}, header, scored=9) and reason not in why_of()

@@ -224,7 +224,7 @@ def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
     line = RULE.line(np.array(probabilities))
     assert sum(p >= line for p in probabilities) == listed_ones
     assert RULE.line(np.array(probabilities[::-1])) == line
-    first_list = replace(RULE, never_empty=True).line(np.array(probabilities))
+    first_list = replace(RULE, first_list=True).line(np.array(probabilities))
     assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.58 for p in probabilities))
 
 
@@ -235,14 +235,14 @@ def test_the_threshold_is_what_one_more_paper_would_need() -> None:
 
 
 def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_some_probability() -> None:
-    rule = replace(RULE, never_empty=True, alone=0.05)
+    rule = replace(RULE, first_list=True, alone=0.05)
     assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19, 0.1], [0.04])] == [0.21, 0.19, 0.2]
     older = replace(rule, alone=None)
     assert [older.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
 
 
 def test_a_short_first_list_is_filled_in_part_with_doubtful_papers() -> None:
-    rule = replace(RULE, never_empty=True, alone=0.05, fewest=3, doubtful=0.15)
+    rule = replace(RULE, first_list=True, alone=0.05, fewest=3, doubtful=0.15)
     for probabilities, listed_ones in (
         ([0.9, 0.16, 0.15, 0.15, 0.1], 4),  # those with the same probability too
         ([0.9, 0.16, 0.14], 2),
@@ -254,16 +254,16 @@ def test_a_short_first_list_is_filled_in_part_with_doubtful_papers() -> None:
     ):
         line = rule.line(np.array(probabilities[::-1]))
         assert sum(p >= line for p in probabilities) == listed_ones
-    later = replace(rule, never_empty=False).line(np.array([0.9, 0.16, 0.15]))
+    later = replace(rule, first_list=False).line(np.array([0.9, 0.16, 0.15]))
     assert later == rule.lowest
 
 
 @pytest.mark.parametrize(("probabilities", "doubtful"), [([0.9, 0.19, 0.1], True), ([0.9, 0.8, 0.7], False)])
 def test_a_first_list_records_whether_it_shows_doubtful_papers(probabilities: list[float], doubtful: bool) -> None:
-    rule = LineRule(lowest=0.2, right=0.6, never_empty=True, fewest=2, doubtful=0.15)
+    rule = LineRule(lowest=0.2, right=0.6, first_list=True, fewest=2, doubtful=0.15)
     papers = replace(scored(probabilities, line=0.2), line_rule=rule).with_days_line()
     assert papers.shows_doubtful is doubtful
-    later = replace(papers, line_rule=replace(rule, never_empty=False)).with_days_line()
+    later = replace(papers, line_rule=replace(rule, first_list=False)).with_days_line()
     assert not later.shows_doubtful
 
 

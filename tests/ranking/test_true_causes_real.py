@@ -80,7 +80,7 @@ class Subscriber:
                 options=self.profile.content.ranking,
                 as_of=as_of,
                 scoring=ScoringConfig(),
-                never_empty=as_of == FIRST,
+                first_list=as_of == FIRST,
             )
         )
         return Ranked(as_of, papers, removed, found.rows.to_pylist(), found.header)
@@ -93,7 +93,7 @@ def by_the_rule(
     line = header.get("line")
     if header.get("line_rule"):
         rule = header["line_rule"]
-        line = days_line([row["semantic_relevance"] for row in rows], options, never_empty=rule["never_empty"])
+        line = days_line([row["semantic_relevance"] for row in rows], options, first_list=rule["first_list"])
 
     def score(row: dict[str, Any]) -> tuple[Any, ...]:
         return -row["final"], -days[row["paper_id"]].toordinal(), row["paper_id"]
@@ -128,7 +128,7 @@ def undone(
     again, header = after, after.header
     if "doubtful" in kinds:
         rule = header["line_rule"]
-        header = {**header, "line_rule": {**rule, "never_empty": not rule["never_empty"]}}
+        header = {**header, "line_rule": {**rule, "first_list": not rule["first_list"]}}
     if kinds & {"shown", "window", "removed", "came"}:
         for paper_id in gone:
             kind = {None: "window", "ALREADY_SHOWN": "shown"}.get(after.removed.get(paper_id), "removed")
