@@ -387,6 +387,12 @@ def _profile_fault(desk: Desk, profile: str) -> str | None:
     return None
 
 
+def address_after(request: Request, profile: str) -> str:
+    """Return the profile's view that the form was sent from (`back`); its newest list without one, or for another."""
+    back = str(request.state.form.get("back", ""))
+    return back if back == f"/p/{profile}" or back.startswith(f"/p/{profile}/") else f"/p/{profile}"
+
+
 def redirect_with_note(request: Request, address: str, note: str) -> Response:
     """Redirect to the view at `address`, which shows `note` once."""
     path, hash_sign, anchor = address.partition("#")

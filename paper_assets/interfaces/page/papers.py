@@ -19,6 +19,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import (
     Desk,
     Unshown,
+    address_after,
     day_of,
     desk_of,
     isolate,
@@ -298,7 +299,7 @@ def _file(papers: list[Paper], form: str, *, name: str) -> Response:
 def keep_signal(request: Request) -> Response:
     """Keep or withdraw a signal; a form is answered by its page, the script by nothing."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    paper_id, kind, back = (str(form.get(name, "")) for name in ("paper", "kind", "back"))
+    paper_id, kind = (str(form.get(name, "")) for name in ("paper", "kind"))
     folder = desk.settings.profiles_dir
     if form.get("undo"):
         withdraw_signal(desk.for_writing, profile, paper_id, kind, profiles_dir=folder)
@@ -307,7 +308,6 @@ def keep_signal(request: Request) -> Response:
         note = "Kept on this machine; your list learns from it tomorrow."
     else:
         note = "Not kept: learning from what you read is switched off in the profile."
-    if not back:
+    if not form.get("back"):
         return Response(status_code=204)
-    target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
-    return redirect_with_note(request, f"{target}#paper-{paper_id}", note)
+    return redirect_with_note(request, f"{address_after(request, profile)}#paper-{paper_id}", note)

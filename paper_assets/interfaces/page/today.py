@@ -18,13 +18,14 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.content import UnshownEntry, change_set
+from paper_assets.digests.content import Digest, UnshownEntry, change_set
 from paper_assets.digests.entry import Entry
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
+    address_after,
     day_of,
     desk_of,
     interests_of,
@@ -86,9 +87,7 @@ def show_day(request: Request) -> Response:
         digest = gather(warehouse, profile, day, settings=desk.settings)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
-        unlisted = {row["paper_id"] for row in stored.maybe}
-        shown = _in_order(digest.entries, [each for each in digest.unshown if each.paper_id not in unlisted])
-        maybe = _in_order(digest.maybe, [each for each in digest.unshown if each.paper_id in unlisted])
+        shown, maybe = _lists(digest, stored)
         listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
         questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
         papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
@@ -97,10 +96,7 @@ def show_day(request: Request) -> Response:
         seen = seen_papers(warehouse, profile)
         again = rank_again_state(request, profile, day) if days[-1:] == [day] else None
         searches = [] if shown else interests_of(desk, profile)[:_MOST_SEARCHES]
-    for each in digest.unshown:
-        logger.warning("the paper %s could not be shown: %s", each.paper_id, each.fault)
-    elsewhere = {each.fault for each in digest.unshown}  # in the list, at the place of the paper
-    unmet = [line for line in digest.warnings if line.startswith(UNMET)]
+    warnings, unmet = _warnings(digest)
     missing, layout = missing_model(desk), _layout(request)
     response = page(
         request,
@@ -114,7 +110,7 @@ def show_day(request: Request) -> Response:
         brief=brief_of,
         with_places=with_places,
         layout=layout,
-        warnings=[line for line in digest.warnings if line not in unmet and line not in elsewhere],
+        warnings=warnings,
         unmet=unmet,
         ratings=ratings,
         choices=CHOICES,
@@ -140,8 +136,22 @@ def show_day(request: Request) -> Response:
     return response
 
 
-def _in_order(entries: Sequence[Entry], unshown: Sequence[UnshownEntry]) -> list[Entry | UnshownEntry]:
-    return sorted([*entries, *unshown], key=lambda each: each.rank)
+def _lists(digest: Digest, stored: StoredRanking) -> tuple[list[Entry | UnshownEntry], list[Entry | UnshownEntry]]:
+    """Return the day's list and the papers that may interest, by rank; a paper that cannot be shown is at its place."""
+    below = {row["paper_id"] for row in stored.maybe}
+    listed: list[Entry | UnshownEntry] = [*digest.entries]
+    maybe: list[Entry | UnshownEntry] = [*digest.maybe]
+    for unshown in digest.unshown:
+        logger.warning("the paper %s could not be shown: %s", unshown.paper_id, unshown.fault)
+        (maybe if unshown.paper_id in below else listed).append(unshown)
+    return sorted(listed, key=lambda each: each.rank), sorted(maybe, key=lambda each: each.rank)
+
+
+def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
+    """Return the warnings for the top of the page, without those at a paper's place, and the unmet preferences."""
+    at_a_place = {each.fault for each in digest.unshown}
+    unmet = [line for line in digest.warnings if line.startswith(UNMET)]
+    return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
 def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
@@ -188,9 +198,7 @@ def rate_paper(request: Request) -> Response:
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     paper_id, rating = str(form.get("paper", "")), str(form.get("rating", ""))
     folder, moment = desk.settings.profiles_dir, now()
-    back = str(form.get("back", ""))
-    target = back if back.startswith(f"/p/{profile}/") or back == f"/p/{profile}" else f"/p/{profile}"
-    replaced = form.get("replaced")
+    target, replaced = address_after(request, profile), form.get("replaced")
     if replaced and ratings_by_id(desk.warehouse, profile).get(paper_id, "none") != replaced:
         note = "Nothing was undone: this paper was rated again elsewhere, and that rating is kept."
         return redirect_with_note(request, f"{target}#paper-{quote(paper_id, safe=':/')}", note)
@@ -371,6 +379,4 @@ def mark_lists(request: Request) -> Response:
     else:
         mark_seen(desk.for_writing, profile, unrated, now=now())
         note = f"{count_of(len(unrated), 'paper')} marked as seen."
-    back = str(form.get("back", ""))
-    own = back == f"/p/{profile}" or back.startswith(f"/p/{profile}/")
-    return redirect_with_note(request, back if own else f"/p/{profile}", note)
+    return redirect_with_note(request, address_after(request, profile), note)
