@@ -7,6 +7,7 @@ that end in `_table` return a header and rows for readers.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -187,27 +188,23 @@ def judge_lists(
         (name, wanted_purpose): {} for wanted_purpose in purposes for name in names
     }
     fits = _held_out(warehouse, lists, as_of=as_of, embed=embed, scoring=scoring) if choice.leave_one_out else {}
-    done, total = 0, len(purposes) * len(lists.profiles)
     by_name = {}  # with the grades of the day alone
-    for purpose in purposes:
-        for judged in lists.profiles:
-            progress(done, total)
-            today = judged.as_of or as_of
-            day = judged_day(
-                warehouse,
-                judged,
-                as_of=today,
-                purpose=purpose,
-                embed=embed,
-                scoring=scoring,
-                model=model,
-                top_k=choice.top_k,
-            )
-            day_lists = judged_lists_of(day, names, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
-            for name, listed in day_lists.items():
-                lists_by_key[name, purpose][judged.name] = listed
-            by_name[judged.name] = day.judged
-            done += 1
+    for done, (purpose, judged) in enumerate(product(purposes, lists.profiles)):
+        progress(done, len(purposes) * len(lists.profiles))
+        day = judged_day(
+            warehouse,
+            judged,
+            as_of=judged.as_of or as_of,
+            purpose=purpose,
+            embed=embed,
+            scoring=scoring,
+            model=model,
+            top_k=choice.top_k,
+        )
+        day_lists = judged_lists_of(day, names, embed=embed, scoring=scoring, calibration=fits.get(judged.name))
+        for name, listed in day_lists.items():
+            lists_by_key[name, purpose][judged.name] = listed
+        by_name[judged.name] = day.judged
     outcomes = {
         key: Evaluation(
             metrics=METRICS,

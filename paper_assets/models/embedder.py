@@ -172,76 +172,82 @@ _LOADING = Lock()
 
 @cache
 def _load_minilm(folder: Path) -> Embedder:
-    weights, tokenizer = minilm.read_model(folder)
+    model = _MiniLM(folder)
+    return Embedder(
+        name=minilm.NAME,
+        dimension=minilm.WIDTH,
+        _one=model.one,
+        _many=model.many,
+        _too_long=model.too_long,
+        _one_by_one=model.one_by_one,
+        batches_of=model.batches_of,
+        of_batch=model.of_batch,
+    )
 
-    def pieces_of(texts: list[str]) -> list[np.ndarray]:
-        return [ids for ids, _cut in minilm.word_pieces(tokenizer, texts)]
 
-    def one(text: str) -> np.ndarray:
-        (ids,) = pieces_of([text])
+class _MiniLM:
+    """Compute vectors of all-MiniLM-L6-v2: of few word pieces with numpy, of many with OpenVINO or on a GPU."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._weights, self._tokenizer = minilm.read_model(folder)
+        self._compiling = Lock()
+        self._network: minilm.Compiled | None = None
+
+    def one(self, text: str) -> np.ndarray:
+        (ids,) = self._pieces_of([text])
         with minilm.one_blas_thread():
-            return _unit(minilm.vector_sum(weights, ids)[None])[0]
+            return _unit(minilm.vector_sum(self._weights, ids)[None])[0]
 
-    def one_by_one(texts: list[str]) -> bool:
-        return sum(map(len, pieces_of(texts))) <= FEW_PIECES
+    def one_by_one(self, texts: list[str]) -> bool:
+        return sum(map(len, self._pieces_of(texts))) <= FEW_PIECES
 
-    compiling = Lock()
-
-    def compiled() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
-        with compiling:
-            return compiled_once()
-
-    @cache
-    def compiled_once() -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
-        return compile_minilm({name: weight for name, weight in weights.items() if weight.dtype == np.float32})
-
-    def other_backend() -> Embedder | None:
-        return _load_other(str(folder), in_folder=True) if _has_gpu() or not find_spec("openvino") else None
-
-    def vectors(pieces: Sequence[np.ndarray]) -> np.ndarray:
-        lengths = np.array([len(each) for each in pieces])
-        given = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.zeros(given.shape, np.int32)
-        ids[given] = np.concatenate(pieces)
-        return _unit(compiled()[0](ids, given))
-
-    def many(texts: list[str]) -> Batches:
-        if other := other_backend():
+    def many(self, texts: list[str]) -> Batches:
+        if other := self._other_backend():
             yield from other._many(texts)
             return
-        pieces = pieces_of(texts)
+        pieces = self._pieces_of(texts)
         batches = list(_batches([len(ids) for ids in pieces], _PIECES))
         # One batch per core: each step of a batch over all cores makes the cores wait for one another.
-        pool = ThreadPoolExecutor(compiled()[1])
+        pool = ThreadPoolExecutor(self._compiled()[1])
         try:
-            found = pool.map(vectors, ([pieces[i] for i in positions] for positions in batches))
+            found = pool.map(self._vectors, ([pieces[i] for i in positions] for positions in batches))
             yield from zip(batches, found, strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def batches_of(texts: list[str]) -> list[list[int]]:
-        if (other := other_backend()) and other.batches_of:
+    def batches_of(self, texts: list[str]) -> list[list[int]]:
+        if (other := self._other_backend()) and other.batches_of:
             return other.batches_of(texts)
-        return list(_batches([len(ids) for ids in pieces_of(texts)], _PIECES))
+        return list(_batches([len(ids) for ids in self._pieces_of(texts)], _PIECES))
 
-    def of_batch(texts: list[str]) -> np.ndarray:
-        if (other := other_backend()) and other.of_batch:
+    def of_batch(self, texts: list[str]) -> np.ndarray:
+        if (other := self._other_backend()) and other.of_batch:
             return other.of_batch(texts)
-        return vectors(pieces_of(texts))
+        return self._vectors(self._pieces_of(texts))
 
-    def too_long(texts: list[str]) -> list[bool]:
-        return [cut for _ids, cut in minilm.word_pieces(tokenizer, texts)]
+    def too_long(self, texts: list[str]) -> list[bool]:
+        return [cut for _ids, cut in minilm.word_pieces(self._tokenizer, texts)]
 
-    return Embedder(
-        name=minilm.NAME,
-        dimension=minilm.WIDTH,
-        _one=one,
-        _many=many,
-        _too_long=too_long,
-        _one_by_one=one_by_one,
-        batches_of=batches_of,
-        of_batch=of_batch,
-    )
+    def _pieces_of(self, texts: list[str]) -> list[np.ndarray]:
+        return [ids for ids, _cut in minilm.word_pieces(self._tokenizer, texts)]
+
+    def _vectors(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        lengths = np.array([len(each) for each in pieces])
+        given = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.zeros(given.shape, np.int32)
+        ids[given] = np.concatenate(pieces)
+        return _unit(self._compiled()[0](ids, given))
+
+    def _compiled(self) -> minilm.Compiled:
+        with self._compiling:
+            if self._network is None:
+                whole = {name: weight for name, weight in self._weights.items() if weight.dtype == np.float32}
+                self._network = compile_minilm(whole)
+            return self._network
+
+    def _other_backend(self) -> Embedder | None:
+        return _load_other(str(self._folder), in_folder=True) if _has_gpu() or not find_spec("openvino") else None
 
 
 @cache

@@ -221,7 +221,10 @@ def _checked(file: Path) -> bytes:
 _NOT_READ = np.float32(-1e4)  # added to the attention scores of padding: exp of it is 0, and it fits a 16-bit float
 
 
-def compile_minilm(weights: dict[str, np.ndarray]) -> tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]:
+Compiled = tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]
+
+
+def compile_minilm(weights: dict[str, np.ndarray]) -> Compiled:
     """Return a thread-safe function, and how many threads keep the processor busy.
 
     The function takes word piece ids (texts, pieces) and which of them are not padding, and returns the sum of each

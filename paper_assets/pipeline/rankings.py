@@ -3,10 +3,12 @@
 from collections.abc import Generator
 from datetime import date, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from paper_assets.errors import ModelUnavailable, NotComputed
+from paper_assets.learning.preference_model import Evidence
 from paper_assets.learning.questions import FEW_RATINGS, first_set, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
@@ -201,23 +203,19 @@ def ranking_work(
     candidate_inputs = candidates_inputs(warehouse, as_of, name)
     if candidate_inputs is None:
         raise NotComputed(f"no candidates for profile {name!r} on {as_of}; materialize filtered_candidates")
-    options = profile.content.ranking
     queries = profile_queries(warehouse, profile, settings=settings)
     considered = considered_day(warehouse, profile, as_of)
-
-    def fingerprint(model: str | None) -> str:
-        return ranking_fingerprint(
-            candidate_inputs,
-            options=options,
-            texts=queries.texts,
-            model=model,
-            llm=llm,
-            code_version=ranking_version(),
-            preferences=preferences_inputs(warehouse, name),
-            considered=considered,
-        )
-
-    inputs = fingerprint(model)
+    fingerprint = partial(
+        ranking_fingerprint,
+        candidate_inputs,
+        options=profile.content.ranking,
+        texts=queries.texts,
+        llm=llm,
+        code_version=ranking_version(),
+        preferences=preferences_inputs(warehouse, name),
+        considered=considered,
+    )
+    inputs = fingerprint(model=model)
     if ranking_inputs(warehouse, as_of, name) == inputs:
         keep_file(warehouse, profile, as_of, settings=settings)
         return False
@@ -236,10 +234,27 @@ def ranking_work(
     found = yield task
     if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
-        model, inputs = None, fingerprint(None)
+        model, inputs = None, fingerprint(model=None)
     if llm and found.header["llm_note"]:
         inputs += _UNFINISHED
-    header = {
+    header = _stored_header(warehouse, profile, found, task, model=model, evidence=evidence, now=now)
+    replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
+    keep_file(warehouse, profile, as_of, settings=settings)
+    return True
+
+
+def _stored_header(
+    warehouse: Warehouse,
+    profile: Profile,
+    found: Ranking,
+    task: RankingTask,
+    *,
+    model: str | None,
+    evidence: Evidence | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """Return the ranking's header with what only the stores know: questions to the reader, versions and warnings."""
+    return {
         **found.header,
         "wishes": wishes_fingerprint(profile),
         "model": model,
@@ -250,9 +265,6 @@ def ranking_work(
         "warnings": warnings_of(warehouse, profile, task),
         "output_path": None,
     }
-    replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
-    keep_file(warehouse, profile, as_of, settings=settings)
-    return True
 
 
 def _questions(

@@ -72,6 +72,26 @@ from paper_assets.stores.rewrites import (
 )
 from paper_assets.stores.warehouse import Warehouse
 
+_COLUMNS = Columns(
+    [
+        ("item", "string", "hash of paper, version, text, level and prompt"),
+        ("paper_id", "string", "arXiv id without version"),
+        ("target_level", "string", "public, student or expert"),
+        ("attempt", "int", "from 1, without gaps"),
+        ("text", "string", "the rewrite"),
+        ("score", "int", "the critic's, 0 to 100"),
+        ("critique", "string", "the critic's"),
+        ("unsupported", "list<string>", "numbers and names that the original lacks"),
+        ("stopped", "list<string>", "why the gate holds it back, numbers and names apart"),
+        ("unchecked", "int", "sentences that the critic did not compare with the original; none: all of them"),
+        ("disputed", "list<string>", "doubted claims that the critic found in the original"),
+        ("subscores", "list<int>", "the critic's five, 0 to 20; caps apart their sum is the score"),
+        ("readability", "double", "LIX: words a sentence plus the percentage of long words"),
+        ("examples", "list<string>", "best practices that were shown"),
+        ("outcome", "string", "passed, accepted, best, best_with_warning or cancelled"),
+    ]
+)
+
 
 def rewrites_report(
     partition: Partition,
@@ -91,25 +111,7 @@ def rewrites_report(
     cost = price(used) if price else None
     values: dict[str, Value] = {
         "dagster/row_count": len(items),
-        "dagster/column_schema": Columns(
-            [
-                ("item", "string", "hash of paper, version, text, level and prompt"),
-                ("paper_id", "string", "arXiv id without version"),
-                ("target_level", "string", "public, student or expert"),
-                ("attempt", "int", "from 1, without gaps"),
-                ("text", "string", "the rewrite"),
-                ("score", "int", "the critic's, 0 to 100"),
-                ("critique", "string", "the critic's"),
-                ("unsupported", "list<string>", "numbers and names that the original lacks"),
-                ("stopped", "list<string>", "why the gate holds it back, numbers and names apart"),
-                ("unchecked", "int", "sentences that the critic did not compare with the original; none: all of them"),
-                ("disputed", "list<string>", "doubted claims that the critic found in the original"),
-                ("subscores", "list<int>", "the critic's five, 0 to 20; caps apart their sum is the score"),
-                ("readability", "double", "LIX: words a sentence plus the percentage of long words"),
-                ("examples", "list<string>", "best practices that were shown"),
-                ("outcome", "string", "passed, accepted, best, best_with_warning or cancelled"),
-            ]
-        ),
+        "dagster/column_schema": _COLUMNS,
         "rewrites": Table(
             ["paper", "level", "status", "score", "LIX", "attempts", "held back", "examples", "archive"],
             [_row(item, config) for item in items],

@@ -78,19 +78,20 @@ def ranking_result(
             "warnings": list(warnings),
         },
         "ranked_papers": ranked,
-        "filtered_papers": [
-            {
-                "paper_id": row["paper_id"],
-                "title": row["title"],
-                "filter_reason": row["reason"],
-                "filter_phase": row["phase"],
-            }
-            for row in removed
-        ],
+        "filtered_papers": [_filtered_paper(row) for row in removed],
         "contrastive_paper": {**pick[0], "contrastive_info": header["contrastive_info"]} if pick else None,
         "comparison_notes": header["comparison_notes"],
         "output_path": None,
         "generated_at": now.isoformat(timespec="seconds"),
+    }
+
+
+def _filtered_paper(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "paper_id": row["paper_id"],
+        "title": row["title"],
+        "filter_reason": row["reason"],
+        "filter_phase": row["phase"],
     }
 
 

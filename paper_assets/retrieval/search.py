@@ -67,14 +67,8 @@ def read_through(
         doc_ids.append(own_copy(table["doc_id"]))
         times.append(times_of(index, terms, np.arange(len(table))))
         lengths.append(index.lengths)
-    ids, of_text = pa.concat_arrays(doc_ids), np.concatenate(text_keys)
-    embedded, cosines = np.zeros(len(ids), dtype=bool), np.zeros(len(ids))
-    if len(ids):
-        for rows, vectors in read_vectors(connection, model=model, text_keys=of_text):
-            embedded[rows] = True
-            if query_vector is not None:
-                cosines[rows] = (vectors.astype(np.float64) * query_vector.astype(np.float64)).sum(axis=1)
-    known = np.concatenate(keys)
+    ids, known = pa.concat_arrays(doc_ids), np.concatenate(keys)
+    embedded, cosines = _cosines(connection, query_vector, model=model, text_keys=np.concatenate(text_keys))
 
     def word_counts(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         return np.concatenate(times, axis=1), np.concatenate(lengths)
@@ -98,6 +92,23 @@ def read_through(
         doc_ids=ids_at,
         documents=documents,
     )
+
+
+def _cosines(
+    connection: DuckDBPyConnection,
+    query_vector: NDArray[np.float32] | None,
+    *,
+    model: str | None,
+    text_keys: NDArray[np.uint64],
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return (n,) which texts have a vector, and their cosines to the query: 0 without either vector."""
+    embedded, cosines = np.zeros(len(text_keys), dtype=bool), np.zeros(len(text_keys))
+    if len(text_keys):
+        for rows, vectors in read_vectors(connection, model=model, text_keys=text_keys):
+            embedded[rows] = True
+            if query_vector is not None:
+                cosines[rows] = (vectors.astype(np.float64) * query_vector.astype(np.float64)).sum(axis=1)
+    return embedded, cosines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ The table in the warehouse is authoritative and is what recall searches. The Chr
 it, or at the next sync if that fails.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from uuid import uuid4
@@ -129,12 +129,13 @@ def archive_rewrite(
     rewrite of the same original replaces the weaker one. Raises StoreError if the warehouse cannot be used; a failing
     Chroma raises nothing.
     """
-    config, score = archive.config, attempt.score
-    if score < config.archived:
-        return _refused(f"score {score} is below {config.archived}")
+    config = archive.config
+    if attempt.score < config.archived:
+        return _refused(f"score {attempt.score} is below {config.archived}")
     if not released and (reason := _held_back(archive, item, attempt.text, shown, accepted)):
         return _refused(reason)
-    text, original_text = (mask_pii(each) if config.mask_pii else each for each in (attempt.text, item.original_text))
+    practice = _practice_of(item, attempt, mask=mask_pii if config.mask_pii else str)
+    text, original_text = practice.text, practice.original_text
     if not text.strip() or not original_text.strip():
         return _refused("there is no text")
     for example in shown:
@@ -145,19 +146,6 @@ def archive_rewrite(
     embedder = archive.embedder
     if embedder is None:
         return _refused(NO_MODEL)
-    practice = BestPractice(
-        id=str(uuid4()),
-        text=text,
-        original_text=original_text,
-        score=score,
-        target_level=item.target_level,
-        keywords=clean_keywords(mask_pii(each) if config.mask_pii else each for each in attempt.keywords)
-        or keywords_of(original_text),
-        made_at=attempt.made_at,
-        model_version=attempt.model,
-        paper_id=item.paper_id,
-        category=item.category,
-    )
     vector = embedder.encode([original_text])  # cached by recall, unless something was masked
     keep_vectors(archive.warehouse, [text_hash(original_text)], vector, model=embedder.name)
     embed_originals(archive, embedder)
@@ -168,9 +156,26 @@ def archive_rewrite(
         model=embedder.name,
         similarity=config.duplicate_similarity,
     )
-    if alike is not None and (alike.text, alike.original_text) != (practice.text, practice.original_text):
+    if alike is not None and (alike.text, alike.original_text) != (text, original_text):
         return _refused(f"its original is like that of {alike.id}, kept for the same level with {alike.score}")
     return Archived(id=(alike or practice).id, refused=None, note=_synced(archive))
+
+
+def _practice_of(item: NewItem, attempt: Attempt, *, mask: Callable[[str], str]) -> BestPractice:
+    """Return the best practice that the attempt would become; `mask` is applied to its texts and keywords."""
+    original_text = mask(item.original_text)
+    return BestPractice(
+        id=str(uuid4()),
+        text=mask(attempt.text),
+        original_text=original_text,
+        score=attempt.score,
+        target_level=item.target_level,
+        keywords=clean_keywords(map(mask, attempt.keywords)) or keywords_of(original_text),
+        made_at=attempt.made_at,
+        model_version=attempt.model,
+        paper_id=item.paper_id,
+        category=item.category,
+    )
 
 
 def topic_fit_of(embedder: Embedder | None, item: NewItem, text: str, shown: Sequence[BestPractice]) -> TopicFit | None:

@@ -274,35 +274,7 @@ def replace_day(
     with warehouse.writing(own_settings=True) as connection:
         report = merge_rows(connection, stream, origin="arxiv")
         _remember_lists(connection, about)
-        connection.execute(
-            """
-            create temp table missing as
-            select paper_id
-            from papers
-            where
-                day = $day
-                and origin = 'arxiv'
-                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
-                and paper_id not in (select paper_id from verdicts)
-                and paper_id not in (select paper_id from listed_elsewhere)
-            """,
-            about,
-        )
-        missing = value_of(connection, "select count(*) from missing")
-        # A paper of another day that this list contained until now: its day's next answer would otherwise remove it.
-        connection.execute(
-            """
-            create temp table unlisted as
-            select paper_id
-            from listed_elsewhere
-            where
-                listed_on = $day
-                and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
-                and paper_id not in (select paper_id from verdicts)
-            """,
-            about,
-        )
-        unlisted = value_of(connection, "select count(*) from unlisted")
+        missing, unlisted = _find_missing(connection, about), _find_unlisted(connection, about)
         stored = missing + unlisted + value_of(connection, "select count(*) from verdicts where verdict != 'added'")
         removed = 0
         if may_remove(connection, Removal(stored=stored, removed=missing + unlisted)):
@@ -316,6 +288,45 @@ def replace_day(
         removed=removed,
         other_days={other: count for other, count in report.days.items() if other != day},
     )
+
+
+def _find_missing(connection: DuckDBPyConnection, about: Mapping[str, object]) -> int:
+    """Collect in `missing` the stored papers of the day that the source no longer lists; return how many."""
+    connection.execute(
+        """
+        create temp table missing as
+        select paper_id
+        from papers
+        where
+            day = $day
+            and origin = 'arxiv'
+            and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+            and paper_id not in (select paper_id from verdicts)
+            and paper_id not in (select paper_id from listed_elsewhere)
+        """,
+        about,
+    )
+    return value_of(connection, "select count(*) from missing")
+
+
+def _find_unlisted(connection: DuckDBPyConnection, about: Mapping[str, object]) -> int:
+    """Collect in `unlisted` the papers of other days that the source listed for the day until now; return how many.
+
+    They count as removed, because the next answer for their own day may remove them once no list protects them.
+    """
+    connection.execute(
+        """
+        create temp table unlisted as
+        select paper_id
+        from listed_elsewhere
+        where
+            listed_on = $day
+            and regexp_extract(paper_id, '^([A-Za-z][A-Za-z0-9_-]*):', 1) = $prefix
+            and paper_id not in (select paper_id from verdicts)
+        """,
+        about,
+    )
+    return value_of(connection, "select count(*) from unlisted")
 
 
 def _remember_lists(connection: DuckDBPyConnection, about: Mapping[str, object]) -> None:

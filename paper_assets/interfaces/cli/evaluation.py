@@ -1,6 +1,6 @@
 """Evaluate rankings: relevance on labelled sets, final lists on judged lists, replayed days."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
@@ -316,6 +316,19 @@ def _days_to_write(
         yield copy, day
 
 
+def _check_list_options(listing: Mapping[str, Any], *, replay: bool, comparing: bool) -> None:
+    """Raise InvalidInput for a number out of range, and for options that do not go with --replay, or only with it."""
+    for option, most in (("--days", _MOST_DAYS), ("--k", _MOST_K)):
+        if listing[option] is not None and not 1 <= listing[option] <= most:
+            raise InvalidInput(f"{option} must be a whole number from 1 to {most}, got {listing[option]}")
+    if not replay and listing["--days"] is not None:
+        raise InvalidInput("--days belongs to --replay; give both")
+    if replay and (comparing or listing["--purpose"] or listing["--leave-one-out"]):
+        raise InvalidInput(
+            "--replay takes the profiles as they are and one --mode; it knows no --against, --purpose, --leave-one-out"
+        )
+
+
 _REPLAY_DAYS, _REPLAY_K = 14, 5
 _MOST_DAYS, _MOST_K = 400, 1000
 
@@ -371,15 +384,7 @@ def evaluate(
         return show_relevance(labelled, mode or [], against, as_json=as_json)
     if labelled:
         raise InvalidInput(f"{labelled}: a labelled set is judged without --lists and --replay")
-    for option, value, most in (("--days", days, _MOST_DAYS), ("--k", k, _MOST_K)):
-        if value is not None and not 1 <= value <= most:
-            raise InvalidInput(f"{option} must be a whole number from 1 to {most}, got {value}")
-    if not replay and days is not None:
-        raise InvalidInput("--days belongs to --replay; give both")
-    if replay and (against or purpose or leave_one_out or len(mode or []) > 1):
-        raise InvalidInput(
-            "--replay takes the profiles as they are and one --mode; it knows no --against, --purpose, --leave-one-out"
-        )
+    _check_list_options(listing, replay=replay, comparing=bool(against) or len(mode or []) > 1)
     settings = read_settings()
     if not lists:
         shipped_folder, shipped = shipped_lists()

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,9 +33,10 @@ from paper_assets.retrieval.answers import balanced_answer, stance_in_words, sta
 from paper_assets.retrieval.cited_answer import answer_from_record
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.grading import load_grader
-from paper_assets.retrieval.plan import categories_of, parse_plan, parse_plans
+from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, parse_plans
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
+from paper_assets.settings import RetrievalConfig
 
 
 def retrieve(
@@ -57,14 +59,8 @@ def retrieve(
         raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
     caller = Caller(owner=profile, as_of=parse_day(as_of, "--as-of") if as_of else None)
     asking = load_valid_profile(settings.profiles_dir / profile) if profile is not None else None
-    record = read_json(plan)
-    given: dict[str, Any] = {"default_sides": categories_of(asking, settings), "config": settings.retrieval}
-    if isinstance(record, list):
-        plans = parse_plans(record, source=str(plan), **given)
-    else:
-        plans = (parse_plan(record, source=str(plan), **given),)
-    if not plans:
-        raise InvalidInput(f"{plan} contains no plan; write an object with rewritten_question, or a list of them")
+    record, sides = read_json(plan), categories_of(asking, settings)
+    plans = _plans_of(record, source=str(plan), default_sides=sides, config=settings.retrieval)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     if asking:
         for fault in import_own_pdfs(warehouse, asking, plans, embedder=embedder):
@@ -96,6 +92,15 @@ def retrieve(
     faults = [side["error"] for answer in answers for side in answer["sides"]]
     if faults and all(faults):
         raise PaperAssetsError(f"{plan}: nothing could be searched: {faults[0]}")
+
+
+def _plans_of(record: Any, *, source: str, default_sides: Sequence[str], config: RetrievalConfig) -> tuple[Plan, ...]:
+    """Parse the one plan of a file, or its list of plans. Raises InvalidInput."""
+    if not isinstance(record, list):
+        return (parse_plan(record, source=source, default_sides=default_sides, config=config),)
+    if not record:
+        raise InvalidInput(f"{source} contains no plan; write an object with rewritten_question, or a list of them")
+    return parse_plans(record, source=source, default_sides=default_sides, config=config)
 
 
 def _show(answer: dict[str, Any]) -> None:

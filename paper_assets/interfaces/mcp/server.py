@@ -18,7 +18,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from functools import cache
 from importlib.metadata import version
 from inspect import cleandoc
@@ -297,16 +297,6 @@ def build_server(
 
     Nothing is opened and nothing heavy imported.
     """
-    patient = {**_PATIENCE_WITH_MODELS, **environ}
-
-    @cache
-    def clients() -> "Clients":
-        from paper_assets.interpreting.clients import open_clients
-        from paper_assets.stores.warehouse import Warehouse
-
-        warehouse = Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
-        return open_clients(settings, patient, warehouse=warehouse, deadline=calls.work_deadline)
-
     server = Server(
         secrets=calls.secrets,
         settings=settings,
@@ -317,13 +307,34 @@ def build_server(
         instructions=_INSTRUCTIONS,
         subscriptions=False,
     )
+    for tool, title, hints in _tools(settings, environ, calls=calls, only=only):
+        server.add_tool(tool, title=title, annotations=hints)
+    add_digests(server, settings, shown=calls.secrets.hide, only=only)
+    add_prompts(server)
+    return server
+
+
+def _tools(
+    settings: Settings, environ: Mapping[str, str], *, calls: Calls, only: Set[str] | None
+) -> tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]:
+    """Return every tool with its title and hints, as they are listed; to add one, add its method here."""
+    patient = {**_PATIENCE_WITH_MODELS, **environ}
+
+    @cache
+    def clients() -> "Clients":
+        from paper_assets.interpreting.clients import open_clients
+        from paper_assets.stores.warehouse import Warehouse
+
+        warehouse = Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
+        return open_clients(settings, patient, warehouse=warehouse, deadline=calls.work_deadline)
+
     papers = PaperTools(calls=calls, clients=clients)
     desk = DeskTools(calls=calls, settings=settings, environ=environ, only=only)
     evidence = EvidenceTools(calls=calls, settings=settings, environ=patient, only=only)
     search = SearchTools(calls=calls, settings=settings, environ=patient, only=only)
     products = ProductTools(calls=calls, settings=settings, only=only)
     allowed = ((desk.rate_paper, "Rate a paper", _KEEPS),) if settings.rating_over_mcp else ()
-    for tool, title, hints in (
+    return (
         *allowed,
         (products.list_profiles, "Research profiles", _LOOKS_INSIDE),
         (desk.todays_ranking, "Today's ranking", _LOOKS_INSIDE),
@@ -343,11 +354,7 @@ def build_server(
         (papers.fetch_paper, "Get a paper and its text", _KEEPS_OR_SPENDS),
         (papers.analyze_paper, "Let a model read a paper", _KEEPS_OR_SPENDS),
         (papers.interpret_paper, "Find a paper and let a model read it", _KEEPS_OR_SPENDS),
-    ):
-        server.add_tool(tool, title=title, annotations=hints)
-    add_digests(server, settings, shown=calls.secrets.hide, only=only)
-    add_prompts(server)
-    return server
+    )
 
 
 def serve(settings: Settings, environ: Mapping[str, str]) -> None:
