@@ -45,7 +45,6 @@ BACKGROUND_WEIGHT = 1000  # candidates; 300 to 3000 do as well, and without any 
 FEWEST_HOLDERS = 5  # a rarer word counts as unknown
 LIKED = (1, 2, 3, 5, 8)  # relevant papers of one profile that are taken as liked
 DRAWS = 2
-LEFT = 4  # relevant papers that must remain
 DEADLINE = 600.0
 FEWEST_DEFINITIONS = 3  # papers that define an acronym
 SAME_MEANING = 0.6  # of the papers that define it

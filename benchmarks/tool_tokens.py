@@ -13,6 +13,7 @@ cl100k where they are there.
 
 import asyncio
 import json
+import math
 import os
 import sys
 import tempfile
@@ -25,9 +26,9 @@ from mcp.client.stdio import stdio_client
 from mcp_types import Tool
 from tokenizers import Tokenizer
 
-from paper_assets.interfaces.mcp.server import shown_to_models, tokens_about
-
 TARGET = 150
+MODELS_SEE = ("name", "description", "inputSchema")
+CHARACTERS_PER_TOKEN = 3.6  # of these schemas by o200k and cl100k, measured
 Count = Callable[[str], int]
 
 
@@ -39,6 +40,19 @@ async def tools_of_a_server(home: str) -> list[Tool]:
     async with stdio_client(server) as streams, ClientSession(*streams) as session:
         await session.initialize()
         return list((await session.list_tools()).tools)
+
+
+def shown_to_models(tool: Tool) -> str:
+    """Return the part of a tool that hosts put before their models: not its title, hints and the schema of its
+    answers.
+    """
+    attributes = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps({name: attributes[name] for name in MODELS_SEE})
+
+
+def tokens_about(text: str) -> int:
+    """Estimate how many tokens a tool's text has, without a tokenizer."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def tokenizers() -> dict[str, Count]:

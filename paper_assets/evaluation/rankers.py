@@ -158,7 +158,7 @@ def _scorer(
     def score(query: Query) -> list[str]:
         wanted = queries(query)
         query_vectors = np.array([query_vectors_by_text()[text] for text in wanted.texts])
-        relevance = relevance_of(wanted, vectors=vectors, query_vectors=query_vectors, words=words, scoring=scoring)
+        relevance = relevance_of(wanted, vectors=vectors, query_vectors=query_vectors, words=words)
         order = np.lexsort((ties, -relevance.values))
         order = order[relevance.values[order] > 0]
         order = order[[labelled.documents[row].doc_id not in query.liked for row in order]]

@@ -206,19 +206,17 @@ def _relevance(
     task: RankingTask, words: PaperWords | None, queries: InterestQueries | None, *, calibration: Calibration
 ) -> tuple[str, Relevance]:
     """Return the method by which the candidates were judged (`evaluation_method`), and their relevance."""
-    vectors, scoring = task.vectors, task.scoring
+    vectors = task.vectors
     if queries is None or words is None:
         return PROFILE_FREE, without_lanes(np.zeros(task.candidates.num_rows))
     if vectors is None and not queries.calibrated:
-        return KEYWORD, without_lanes(
-            keyword_relevance(words.whole, queries.in_words, repeats=scoring.interest_repeats)
-        )
+        found = keyword_relevance(words.whole, queries.in_words, repeats=task.scoring.interest_repeats)
+        return KEYWORD, without_lanes(found)
     return EMBEDDING if vectors else KEYWORD, relevance_of(
         queries,
         vectors=vectors.papers if vectors else None,
         query_vectors=vectors.queries if vectors else None,
         words=words if queries.by_words or vectors is None else None,
-        scoring=scoring,
         calibration=calibration,
         window=_window_words(task),
     )

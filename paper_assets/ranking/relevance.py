@@ -236,7 +236,6 @@ def relevance_of(
     vectors: NDArray[np.float32] | None,
     query_vectors: NDArray[np.float32] | None,
     words: PaperWords | None,
-    scoring: ScoringConfig,
     calibration: Calibration | None = None,
     window: PaperWords | None = None,
 ) -> Relevance:

@@ -194,7 +194,7 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
     twice = [doc_id for doc_id, often in Counter(document.doc_id for document in documents).items() if often > 1]
     if twice:
         raise InvalidInput(f"{origin}: the document id {twice[0]} occurs twice")
-    incoming = _rows(documents, data_type=data_type, origin=origin)
+    incoming = _rows(documents, origin=origin)
     params = {"data_type": data_type, "origin": origin}
     with warehouse.reading() as connection:
         stored = connection.sql(
@@ -295,7 +295,7 @@ def _schema() -> pa.Schema:
     return pa.schema([pa.field(name, kinds.get(name, pa.string())) for name in names])
 
 
-def _rows(documents: Sequence[Document], *, data_type: DataType, origin: str) -> pa.Table:
+def _rows(documents: Sequence[Document], *, origin: str) -> pa.Table:
     records = [
         {
             **{name: getattr(document, name) for name in ("doc_id", "text", *FIELDS)},

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
+from benchmarks.tool_tokens import shown_to_models, tokens_about
 from paper_assets.interfaces.mcp.calls import Calls
-from paper_assets.interfaces.mcp.server import build_server, shown_to_models, tokens_about
+from paper_assets.interfaces.mcp.server import build_server
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
 

@@ -55,7 +55,6 @@ def judged(
         vectors=np.hstack([rows, rest * others]).astype(np.float32),
         query_vectors=np.eye(rows.shape[1] + others.shape[1], dtype=np.float32)[: rows.shape[1]],
         words=of_abstracts([" ".join(each) for each in words or [[]] * len(rows)]),
-        scoring=SCORING,
     )
 
 
@@ -122,7 +121,6 @@ def test_interests_are_compared_by_their_adapted_vector_and_liked_papers_by_thei
                 vectors=np.array([[0.8, 0.0, 0.6], [0.0, 0.8, 0.6]], dtype=np.float32),
                 query_vectors=np.eye(3, dtype=np.float32)[:1],
                 words=of_abstracts(["", ""]),
-                scoring=SCORING,
                 calibration=calibration,
             )
             seen[name, mode] = found.values.argmax()
@@ -180,7 +178,7 @@ def test_without_a_model_words_judge_and_the_line_holds() -> None:
     papers = of_abstracts(["graph learning by pruning", "liked abstract 1", "other things"])
     for wishes in ({"primary": ["graph learning"]}, {"papers": WISHES["papers"]}):
         wanted = queries("hybrid", wishes)
-        found = relevance_of(wanted, vectors=None, query_vectors=None, words=papers, scoring=SCORING)
+        found = relevance_of(wanted, vectors=None, query_vectors=None, words=papers)
         assert found.meaning is None
         assert found.values.argmax() == (0 if "primary" in wishes else 1)
         assert found.values[2] < 0.05
@@ -251,7 +249,6 @@ def test_a_profile_of_nothing_but_unknown_papers_finds_nothing_relevant() -> Non
         vectors=unit_vectors(2, seed=1),
         query_vectors=np.zeros((0, 24), dtype=np.float32),
         words=of_abstracts(["", ""]),
-        scoring=SCORING,
     )
     assert nothing.values.tolist() == [0.0, 0.0]
     assert "2501.00001" in wanted.warnings[0]

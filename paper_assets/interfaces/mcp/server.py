@@ -13,7 +13,6 @@ functions, not by these schemas, so leaving that out changes only the length.
 
 import json
 import logging
-import math
 import os
 import re
 import signal
@@ -137,8 +136,6 @@ _UNSAID = frozenset(
 )
 # defaults left out of schemas, because an omitted argument has such a value anyway
 _NOTHING: tuple[object, ...] = (None, False, 0)
-_MODELS_SEE = ("name", "description", "inputSchema")
-_CHARACTERS_PER_TOKEN = 3.6  # of these schemas by o200k and cl100k, measured (benchmarks/tool_tokens.py)
 
 
 def compact_tool(tool: Tool) -> Tool:
@@ -158,19 +155,6 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Schemas that refer to themselves are not expected.
     """
     return _compact(schema, schema.get("$defs", {}))
-
-
-def shown_to_models(tool: Tool) -> str:
-    """Return the part of a tool that hosts put before their models: not its title, hints and the schema of its
-    answers.
-    """
-    attributes = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return json.dumps({name: attributes[name] for name in _MODELS_SEE})
-
-
-def tokens_about(text: str) -> int:
-    """Estimate how many tokens a tool's text has, without a tokenizer."""
-    return math.ceil(len(text) / _CHARACTERS_PER_TOKEN)
 
 
 def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
