@@ -3,7 +3,8 @@
 A module of this kind has a function that returns figures, and a `main` that prints them and ends with `exit_status`.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -38,3 +39,10 @@ class Figure:
 def exit_status(figures: Sequence[Figure]) -> int:
     """Return 1 if any target was missed."""
     return int(any(figure.missed for figure in figures))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long the work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -19,15 +19,14 @@ import random
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks._figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status, seconds
 from paper_assets.models import minilm
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text
@@ -65,12 +64,6 @@ def recorded_texts(file: Path, count: int) -> list[str]:
     with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
         papers = (json.loads(line) for line in islice(lines, count))
         return [embedded_text(paper["title"], paper["abstract"]) for paper in papers]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def figures(texts: list[str], *, rounds: int) -> list[Figure]:

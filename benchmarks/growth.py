@@ -18,13 +18,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
-from benchmarks._figures import Figure, exit_status
+from benchmarks._figures import Figure, exit_status, seconds
 from benchmarks.desk import CONTENT, DAY, filled
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.settings import load_settings
@@ -68,12 +67,6 @@ def processor_seconds(work: Callable[[], object]) -> float:
     work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def megabytes(folder: Path) -> float:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
-from benchmarks.growth import megabytes, processor_seconds, seconds
+from benchmarks._figures import seconds
+from benchmarks.growth import megabytes, processor_seconds
 from tests.desk import Desk, paper
 from tests.page.invented_desk import served
 from tests.scale import invented

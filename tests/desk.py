@@ -52,6 +52,11 @@ class Desk:
         file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return file
 
+    def content(self, name: str) -> dict[str, object]:
+        """Return what a profile's file holds."""
+        found: dict[str, object] = json.loads((self.folder / "profiles" / name / "profile.json").read_text("utf-8"))
+        return found
+
     def papers(self, name: str, records: Sequence[Mapping[str, Any]]) -> Path:
         file = self.folder / name
         file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

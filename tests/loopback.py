@@ -39,6 +39,13 @@ class Request:
     body: bytes
 
 
+def free_port() -> int:
+    """Return a port of this machine on which no process listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
     """The address of a running server."""

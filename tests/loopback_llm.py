@@ -10,7 +10,6 @@ Each request takes the next step of the script; a script that is a single functi
 """
 
 import json
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -170,13 +169,6 @@ def loopback_llm(*script: Step | Answering) -> Iterator[LoopbackLLM]:
         yield server
     finally:
         server.close()
-
-
-def closed_port() -> int:
-    """Return a port of this machine on which no process listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _handler(server: LoopbackLLM) -> type[BaseHTTPRequestHandler]:

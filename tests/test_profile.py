@@ -206,38 +206,33 @@ def test_a_liked_paper_is_part_of_the_content_and_its_version_is_not() -> None:
 EVEN = dict(zip(DIMENSIONS, (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True))
 
 
-def with_weights(weights: object) -> Profile:
-    record = {"interests": {"primary": ["graph neural networks"]}, "ranking": {"weights": weights}}
+def with_ranking(**options: object) -> Profile:
+    record = {"interests": {"primary": ["graph neural networks"]}, "ranking": options}
     return Profile(name="lab", content=profile_content(record, source="lab"))
 
 
 def test_a_profile_without_weights_has_an_unchanged_hash() -> None:
     plain = profile_content({"interests": {"primary": ["graph neural networks"]}}, source="lab")
     assert Profile(name="lab", content=plain).content_hash == "a95508a7cf51880ccacfe9faad05649e"
-    assert with_weights(None).content_hash == "a95508a7cf51880ccacfe9faad05649e"
+    assert with_ranking(weights=None).content_hash == "a95508a7cf51880ccacfe9faad05649e"
 
 
 def test_weights_are_part_of_the_profile_and_survive_the_store() -> None:
-    profile = with_weights(EVEN)
-    assert profile.content_hash != with_weights(None).content_hash
+    profile = with_ranking(weights=EVEN)
+    assert profile.content_hash != with_ranking(weights=None).content_hash
     assert profile_from_mapping("lab", profile_to_mapping(profile)) == profile
 
 
-def with_line(line: object) -> Profile:
-    record = {"interests": {"primary": ["graph neural networks"]}, "ranking": {"line": line}}
-    return Profile(name="lab", content=profile_content(record, source="lab"))
-
-
 def test_a_threshold_is_part_of_the_profile_only_if_it_is_set() -> None:
-    assert with_line(None).content_hash == with_weights(None).content_hash
-    assert with_line(0.3).content_hash != with_line(None).content_hash
-    assert profile_from_mapping("lab", profile_to_mapping(with_line(1))).content.ranking.line == 1.0
+    assert with_ranking(line=None).content_hash == with_ranking(weights=None).content_hash
+    assert with_ranking(line=0.3).content_hash != with_ranking(line=None).content_hash
+    assert profile_from_mapping("lab", profile_to_mapping(with_ranking(line=1))).content.ranking.line == 1.0
 
 
 @pytest.mark.parametrize("line", [1.2, -0.1, "high", True])
 def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
     with pytest.raises(InvalidProfile, match=r"ranking\.line: "):
-        with_line(line)
+        with_ranking(line=line)
 
 
 @pytest.mark.parametrize(
@@ -252,5 +247,5 @@ def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: obje
 )
 def test_invalid_weights_are_refused_with_the_key(weights: object, message: str) -> None:
     with pytest.raises(InvalidProfile) as refused:
-        with_weights(weights)
+        with_ranking(weights=weights)
     assert f"lab: {message}" in str(refused.value)

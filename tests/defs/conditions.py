@@ -17,3 +17,10 @@ def evaluated(
     once = cache(instance.get_dynamic_partitions)
     with mock.patch.object(instance, "get_dynamic_partitions", once):
         return dg.evaluate_automation_conditions(definitions, instance, cursor=cursor, **options)
+
+
+def materialized(instance: dg.DagsterInstance, asset: str, partition: str, version: str) -> None:
+    """Report a materialization with this data version, without a run."""
+    instance.report_runless_asset_event(
+        dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
+    )

@@ -18,7 +18,7 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
-from tests.defs.conditions import evaluated
+from tests.defs.conditions import evaluated, materialized
 from tests.desk import no_clock
 from tests.pipeline.test_rankings import paper
 
@@ -38,9 +38,7 @@ class Desk:
         self.asked: dict[str, set[str]] = {}
 
     def report(self, asset: str, partition: str, version: str) -> None:
-        self.instance.report_runless_asset_event(
-            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
-        )
+        materialized(self.instance, asset, partition, version)
 
     def tick(self) -> dict[str, set[str]]:
         """One evaluation; what it asks for by asset."""

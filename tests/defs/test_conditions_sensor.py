@@ -22,6 +22,7 @@ from paper_assets.defs.instance import open_instance
 from paper_assets.defs.sensors import RANGE_END, RANGE_START, ConditionsSensor, report_changes
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
+from tests.defs.conditions import materialized
 from tests.desk import GRAPHS, SPEECH
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
@@ -78,9 +79,7 @@ class Looking:
         return self.cursor != before
 
     def report(self, asset: str, partition: str, version: str) -> None:
-        self.instance.report_runless_asset_event(
-            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
-        )
+        materialized(self.instance, asset, partition, version)
 
 
 def rankings(asked: list[dg.RunRequest]) -> list[str]:

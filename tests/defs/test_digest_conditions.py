@@ -12,7 +12,7 @@ from paper_assets.defs.automation import conditions
 from paper_assets.defs.partitions import grid_key
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
-from tests.defs.conditions import evaluated
+from tests.defs.conditions import evaluated, materialized
 from tests.desk import no_clock
 
 DIGESTS = "reading_digests"
@@ -35,11 +35,7 @@ class Desk:
     def report(self, asset: str, partition: str, version: str | None = None) -> None:
         """A new version, unless one is given."""
         self.reports += 1
-        self.instance.report_runless_asset_event(
-            dg.AssetMaterialization(
-                asset, partition=partition, tags={"dagster/data_version": version or f"{self.reports}"}
-            )
-        )
+        materialized(self.instance, asset, partition, version or f"{self.reports}")
 
     def tick(self) -> dict[str, set[str]]:
         result = evaluated(DEFINITIONS, self.instance, cursor=self.cursor)

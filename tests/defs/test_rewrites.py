@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,10 @@ from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import replace_set
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
-from tests.defs.conditions import evaluated
+from tests.defs.conditions import evaluated, materialized
 from tests.desk import GRAPHS, week
-from tests.loopback_llm import LoopbackLLM, closed_port, loopback_llm
+from tests.loopback import free_port
+from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.scripted import Play, opened
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
@@ -202,7 +204,7 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
 
 @pytest.mark.parametrize("unset", [True, False])
 def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_continues(graph: Graph, unset: bool) -> None:
-    nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{closed_port()}"}
+    nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{free_port()}"}
     graph.set_llm({} if unset else {**nobody, "PAPER_ASSETS_LLM_DEADLINE": "0.5"})
     assert checks(graph.run()) == {**GOOD, "nothing_waits_for_the_model": False}
     assert graph.latest()[1]["warnings"].startswith("2 rewrites wait for the language model: ")
@@ -403,11 +405,7 @@ def test_what_a_dead_model_left_is_asked_for_again_from_the_next_day_on_once_a_d
 
 
 def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) -> None:
-    def report(asset: str, partition: str, version: str) -> None:
-        graph.instance.report_runless_asset_event(
-            dg.AssetMaterialization(asset, partition=partition, tags={"dagster/data_version": version})
-        )
-
+    report = partial(materialized, graph.instance)
     definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
     cursor: Any = None
 

@@ -10,13 +10,12 @@ from typing import Any
 from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
-from tests.loopback import Answer
+from tests.loopback import Answer, free_port
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
-from tests.loopback_llm import closed_port
 from tests.loopback_semantic_scholar import LoopbackScholar, loopback_semantic_scholar
 
 DAY = date(2026, 1, 5)
-NOWHERE = f"http://127.0.0.1:{closed_port()}"
+NOWHERE = f"http://127.0.0.1:{free_port()}"
 
 
 def titled(number: int, title: str, **more: Any) -> Paper:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loopback_llm import closed_port
+from tests.loopback import free_port
 
 CONTEXT = 16_384  # tokens
 PYTHON = "LLM_SERVER_PYTHON"  # the interpreter of an environment with llama-cpp-python[server] and gguf
@@ -42,7 +42,7 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServ
     if not python:
         pytest.skip(f"{PYTHON} is not set; `make llm-test` installs the server and sets it")
     folder = tmp_path_factory.mktemp("llm-server")
-    model, log, port = folder / "random.gguf", folder / "log", closed_port()
+    model, log, port = folder / "random.gguf", folder / "log", free_port()
     script = Path(__file__).with_name("tiny_model.py")
     subprocess.run([python, script, model, "--context", str(CONTEXT)], check=True, timeout=120)
     server = [python, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "random"]

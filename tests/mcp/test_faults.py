@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.desk import COMMAND, Desk, paper
-from tests.loopback import Answer, Request, serving
+from tests.loopback import Answer, Request, free_port, serving
 from tests.loopback_arxiv import loopback_arxiv
-from tests.loopback_llm import closed_port
 from tests.mcp.raw_host import LEGACY, RawHost, error_in, raw_host
 
 GARBAGE = (
@@ -245,7 +244,7 @@ def test_a_proxy_that_refuses_is_asked_once_for_each_source(tmp_path: Path, stat
 
 def test_a_refused_connection_is_reported_without_the_pauses_of_retries(tmp_path: Path) -> None:
     desk, began = Desk(tmp_path), time.monotonic()
-    nowhere = f"http://127.0.0.1:{closed_port()}"
+    nowhere = f"http://127.0.0.1:{free_port()}"
     urls = {"PAPER_ASSETS_ARXIV_URL": nowhere, "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": nowhere}
     with raw_host(desk, **urls) as host:
         host.handshake()

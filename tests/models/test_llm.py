@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
 from paper_assets.models.llm import Completion, LanguageModel, wire_schema
 from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
+from tests.loopback import free_port
 from tests.loopback_llm import (
     KEY,
     Kept,
@@ -22,7 +23,6 @@ from tests.loopback_llm import (
     Raw,
     Request,
     Step,
-    closed_port,
     fault,
     hang,
     html,
@@ -293,7 +293,7 @@ def test_the_deadline_ends_a_try_that_its_own_timeout_would_not(provider: Provid
 
 def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
     with loopback_llm() as server:
-        config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{closed_port()}"})
+        config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{free_port()}"})
     with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
         LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
     assert raised.value.usage == Usage(calls=4)

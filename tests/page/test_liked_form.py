@@ -22,7 +22,6 @@ from tests.loopback_zotero import loopback_zotero
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import served
-from tests.page.test_welcome import content
 
 DAY = date(2026, 3, 2)
 MINE = [
@@ -86,13 +85,13 @@ def test_own_papers_are_found_by_name_chosen_and_liked(desk: Desk) -> None:
         made = client.post("/welcome", data={**chosen, "name": "mine"})
         assert made.url.path == "/p/mine/first", made.text
         assert len(arxiv.requests) == 1
-    assert content(desk, "mine")["interests"] == {
+    assert desk.content("mine")["interests"] == {
         "papers": [
             {"paper_id": paper_id, "title": title, "abstract": f"We study {title}."}
             for paper_id, title, *_ in MINE[1::-1]  # the newest first
         ]
     }
-    assert content(desk, "mine")["feed"]["categories"][:2] == ["cs.LG", "stat.ML"]  # type: ignore[index]
+    assert desk.content("mine")["feed"]["categories"][:2] == ["cs.LG", "stat.ML"]  # type: ignore[index]
 
 
 def test_a_name_that_was_only_typed_is_looked_up_before_a_profile_is_made(desk: Desk) -> None:
@@ -103,7 +102,7 @@ def test_a_name_that_was_only_typed_is_looked_up_before_a_profile_is_made(desk: 
         assert not (desk.folder / "profiles").exists()
         form = {"token": TOKEN, **kept_in(asked.text), "interests": "forecasting"}
         assert client.post("/welcome", data=form).url.path == "/p/forecasting/first"
-    assert content(desk, "forecasting")["interests"] == {"primary": ["forecasting"]}  # none was chosen
+    assert desk.content("forecasting")["interests"] == {"primary": ["forecasting"]}  # none was chosen
 
 
 def test_many_papers_of_a_frequent_name_are_not_chosen_in_advance(desk: Desk) -> None:
@@ -139,7 +138,7 @@ def test_hidden_fields_that_the_page_did_not_write_are_ignored(desk: Desk) -> No
         odd = ["{", "[]", '{"paper_id": 3}', json.dumps(dict.fromkeys(("paper_id", "title"), "x")), "[" * 3000]
         form = {"token": TOKEN, "interests": "a", "own_name": "A", "found_name": "A", "found": odd, "mine": ["x", ""]}
         assert client.post("/welcome", data={**form, "name": "odd"}).url.path == "/p/odd/first"
-    assert content(desk, "odd")["interests"] == {"primary": ["a"]}
+    assert desk.content("odd")["interests"] == {"primary": ["a"]}
 
 
 def test_a_library_on_zoteros_server_makes_a_profile_and_its_key_is_not_saved(desk: Desk) -> None:
@@ -198,7 +197,7 @@ def test_papers_are_added_to_a_profile_and_a_library_adds_only_what_is_new(desk:
         nothing = client.post("/p/traffic/add", data={"token": TOKEN})
         assert nothing.status_code == 400
         assert 'id="papers-fault">name a paper' in nothing.text
-    kept = content(desk, "traffic")["interests"]
+    kept = desk.content("traffic")["interests"]
     assert [each if isinstance(each, str) else each["paper_id"] for each in kept["papers"]] == [  # type: ignore[index]
         "2501.12345",
         "2501.00001",
@@ -228,4 +227,4 @@ def test_own_papers_are_chosen_with_the_keyboard_alone(desk: Desk, browser: Brow
         view.keyboard.type("mine")
         view.keyboard.press("Enter")
         view.wait_for_url("**/p/mine/first*")
-    assert [each["paper_id"] for each in content(desk, "mine")["interests"]["papers"]]  # type: ignore[index]
+    assert [each["paper_id"] for each in desk.content("mine")["interests"]["papers"]]  # type: ignore[index]

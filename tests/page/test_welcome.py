@@ -1,6 +1,5 @@
 """Test the welcome page: from an empty home to a profile, with and without scripts, and managing profiles."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,11 +40,6 @@ def with_papers(desk: Desk) -> Desk:
     return desk
 
 
-def content(desk: Desk, name: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((desk.folder / "profiles" / name / "profile.json").read_text("utf-8"))
-    return found
-
-
 def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk: Desk, client: TestClient) -> None:
     shown = client.get("/")
     assert shown.url.path == "/welcome"
@@ -55,7 +49,7 @@ def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk:
         data={"token": TOKEN, "interests": "speech recognition\n", "papers": "https://arxiv.org/abs/2501.12345v2"},
     )
     assert made.url.path == "/p/speech-recognition/first"
-    found = content(desk, "speech-recognition")
+    found = desk.content("speech-recognition")
     assert found["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
     assert "eess.AS" in found["feed"]["categories"]  # type: ignore[index]
 
@@ -63,7 +57,7 @@ def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk:
 def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClient) -> None:
     made = client.post("/welcome", data={"token": TOKEN, "name": "mine"}, files={"library": ("refs.bib", BIB)})
     assert made.url.path == "/p/mine/first", made.text
-    assert content(desk, "mine")["interests"] == {"papers": [{"paper_id": "2501.12345", "title": "Trees that learn"}]}
+    assert desk.content("mine")["interests"] == {"papers": [{"paper_id": "2501.12345", "title": "Trees that learn"}]}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +116,7 @@ def test_what_was_not_understood_is_named_and_the_rest_is_used(desk: Desk, clien
     assert "No category fits clearly" in preview and 'name="category"' not in preview
     made = client.post("/welcome", data=form).text
     assert f"n{ignored}" in made and f"n{unknown}" in made
-    assert content(desk, "odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
+    assert desk.content("odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
     added = client.post("/p/odd/add", data={"token": TOKEN, "papers": "2501.00002 zzzz"}).text
     assert "1 paper added." in added and "not understood beside the ids of papers: “zzzz”" in added
 
@@ -151,10 +145,10 @@ def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client
     shown = client.post("/p/roads/remove", data={"token": TOKEN})
     assert "Profile roads is removed" in shown.text
     assert "Restore roads" in shown.text
-    assert content(desk, "cars")["interests"] == {"primary": ["traffic"]}
+    assert desk.content("cars")["interests"] == {"primary": ["traffic"]}
     assert not (desk.folder / "profiles" / "roads").exists()
     assert "Profile roads is restored" in client.post("/p/roads/restore", data={"token": TOKEN}).text
-    assert content(desk, "roads") == content(desk, "cars")
+    assert desk.content("roads") == desk.content("cars")
 
 
 _HIDDEN_FOCUS = """() => {
@@ -206,4 +200,4 @@ def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser,
                 break
         view.keyboard.press("Enter")
         view.wait_for_url("**/p/traffic-forecasting-on-road-networks/first*")
-    assert content(desk, "traffic-forecasting-on-road-networks")
+    assert desk.content("traffic-forecasting-on-road-networks")

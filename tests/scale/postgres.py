@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.scale.servers import free_port, running, until_it_listens
+from tests.loopback import free_port
+from tests.scale.servers import running, until_it_listens
 
 PASSWORD = "kelp-4711-anemone"
 _DEBIAN = Path("/usr/lib/postgresql")

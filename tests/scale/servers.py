@@ -11,14 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.loopback import free_port
+
 PATIENCE = 120  # seconds for a server to answer on a busy machine
 FULL = os.environ.get("SCALE") == "full"  # `make scale-test`; the ordinary suite takes a small size
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -30,8 +30,9 @@ from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking, ranking_days
 from tests.desk import Desk
+from tests.loopback import free_port
 from tests.scale import invented
-from tests.scale.servers import FULL, DaskServers, dask_scheduler, dask_servers, end, free_port
+from tests.scale.servers import FULL, DaskServers, dask_scheduler, dask_servers, end
 
 TEXTS = 8_000 if FULL else 300
 PROFILES, DAYS, PAPERS = (20, 30, 60) if FULL else (4, 3, 20)  # papers of a day

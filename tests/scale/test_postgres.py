@@ -11,8 +11,8 @@ from paper_assets.defs.instance import keeps_files, open_instance, remove_old_lo
 from paper_assets.errors import StoreBusy
 from tests.defs.test_abandoned_runs import GONE, begun, held
 from tests.desk import GRAPHS, SPEECH, Desk, week
+from tests.loopback import free_port
 from tests.scale.postgres import PASSWORD, postgres, why_not
-from tests.scale.servers import free_port
 
 DAYS = ("2026-03-02", "2026-03-03")
 

@@ -15,7 +15,7 @@ from paper_assets.setup import doctor
 from paper_assets.setup.doctor import Finding, Installation, examine
 from paper_assets.stores.kept_settings import MORNING, keep_variables, kept_environment
 from tests.desk import Desk
-from tests.loopback import Answer, Request, serving
+from tests.loopback import Answer, Request, free_port, serving
 from tests.loopback_llm import KEY, fault, loopback_llm, says
 
 EMPTY_FEED = (
@@ -51,13 +51,6 @@ def installed(
             ports={"the desk": free_port()},
             free_bytes=lambda _: 50_000_000_000,
         )
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def wrong(installation: Installation) -> list[Finding]:

@@ -19,17 +19,12 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def content(desk: Desk, name: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((desk.folder / "profiles" / name / "profile.json").read_text("utf-8"))
-    return found
-
-
 def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(desk: Desk) -> None:
     output = desk.run(
         "profile", "new", "speech", "--interest", "speech recognition", "--paper", "arxiv.org/abs/2501.12345v1"
     )
     assert "It follows eess.AS Audio and Speech Processing" in output
-    assert content(desk, "speech")["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
+    assert desk.content("speech")["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
     desk.run("profile", "edit", "speech", "--interest", "speaker diarization", "--category", "cs.sd")
     assert "cs.SD Sound" in desk.run("profile", "show", "speech")
     desk.run("profile", "rename", "speech", "voices")
@@ -67,16 +62,16 @@ def test_what_was_not_understood_is_named_and_the_rest_makes_a_profile(desk: Des
     assert process.returncode == 0 and "It follows" not in out
     assert "note: not understood beside the ids of papers: “zzzz”" in err
     assert "note: no stored paper and no arXiv category is near “asdf qwer”; try other words" in err
-    assert content(desk, "odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
+    assert desk.content("odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
 
 
 def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
     desk.profile("a", {"interests": {"primary": ["x"]}})
-    before = content(desk, "a")
+    before = desk.content("a")
     assert "interess: unknown key" in desk.refused("profile", "edit", "a", EDITOR="sed -i s/interests/interess/")
-    assert content(desk, "a") == before
+    assert desk.content("a") == before
     desk.run("profile", "edit", "a", EDITOR="sed -i s/x/trees/")
-    assert content(desk, "a") == {"interests": {"primary": ["trees"]}}
+    assert desk.content("a") == {"interests": {"primary": ["trees"]}}
 
 
 def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
@@ -103,7 +98,7 @@ def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
     )
     assert "cs.RO Robotics" in output
     assert "Traceback" not in output
-    made = content(desk, "robots")
+    made = desk.content("robots")
     assert made["interests"] == {"primary": ["robot grasping"], "papers": ["2501.12345"]}
     assert "cs.RO" in made["feed"]["categories"]  # type: ignore[index]
 

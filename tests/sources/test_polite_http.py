@@ -17,9 +17,8 @@ from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.polite_http import RequestGate, ask, polite_session
-from tests.loopback import Answer, Request, serving
+from tests.loopback import Answer, Request, free_port, serving
 from tests.loopback_arxiv import loopback_arxiv
-from tests.loopback_llm import closed_port
 from tests.sources.conftest import FakeTime
 
 OK = Answer(body=b"fine")
@@ -308,7 +307,7 @@ def test_an_impatient_session_tries_once_if_no_connection_can_be_made(polite, pa
 
     session = polite(patient=patient, transport=Counting())
     with pytest.raises(NetworkError, match="cannot be reached"):
-        ask(session, "GET", f"http://127.0.0.1:{closed_port()}/pdf")
+        ask(session, "GET", f"http://127.0.0.1:{free_port()}/pdf")
     assert len(sent) == tries
 
 
@@ -344,7 +343,7 @@ def test_a_proxy_without_tls_that_asks_for_a_login_is_named(polite):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
 def test_a_proxy_that_cannot_be_reached_is_a_connection_that_cannot_be_made(polite, fake_time, scheme, patient, tries):
-    proxy = f"http://127.0.0.1:{closed_port()}"
+    proxy = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(NetworkError, match=r"the proxy on the way to arxiv\.invalid cannot be reached"):
         ask(polite(patient=patient), "GET", f"{scheme}://arxiv.invalid/api", proxies={scheme: proxy})
     assert len(fake_time.sleeps) == tries - 1

@@ -12,12 +12,7 @@ import pytest
 from paper_assets.errors import IndexUnusable, StoreError
 from paper_assets.stores.vectors import VectorIndex, count, drop, fetch, mark_for_rebuild, self_check
 from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, vectors_of
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.loopback import free_port
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         assert desk.happens(lambda: _page(desk.folder) != _page(base), within=_PATIENCE), desk.last_words()
         took = time.monotonic() - began
         assert desk.happens(_rest(desk), within=_PATIENCE), desk.last_words()
-    twin, wanted = _likeness(desk), heard(desk.folder / "dagster_home")
+    twin, wanted = likeness(desk), heard(desk.folder / "dagster_home")
     print(f"daemon: undisturbed {took:.1f} s", flush=True)
 
     tally = Tally()
@@ -55,7 +54,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         with desk.daemon():
             came = desk.happens(lambda: heard(desk.folder / "dagster_home") == wanted, within=_PATIENCE)
             came = desk.happens(_rest(desk), within=_PATIENCE) and came  # what a page says has no version there
-        found = differences(twin, _likeness(desk))
+        found = differences(twin, likeness(desk))
         if not came:
             found.insert(0, f"silent: not within {_PATIENCE:g} s; {desk.last_words()[-300:]!r}")
         tally.add(f"power cut {number + 1} after {after:.1f} s, seed {seed}", found)
@@ -113,7 +112,3 @@ def _asked_for(desk: Desk) -> int:
 def _page(folder: Path) -> str:
     page = folder / "data" / "output" / "digests" / "graphs" / f"{DAYS[-1]}.html"
     return page.read_text("utf-8") if page.exists() else ""
-
-
-def _likeness(desk: Desk) -> dict[str, Any]:
-    return likeness(desk.folder / "data", desk.folder / "dagster_home", today=f"{datetime.now(UTC):%Y-%m-%d}")

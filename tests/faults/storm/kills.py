@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,7 @@ def run(seed: int, size: int, folder: Path, *, cases: tuple[Case, ...] = CASES) 
                 else:
                     victim.run(case.command, environ, after=after)
                 again = victim.run(case.command, environ)
-                found = differences(twin, _likeness(desk))
+                found = differences(twin, likeness(desk))
                 if again.code != 0 and not (case.refuses and _one_line(again.err)):
                     found.insert(0, f"silent: exit code {again.code}: {again.err[-300:]!r}")
                 tally.add(f"{case.name}, write {at} of {taken.writes}, seed {seed}", found)
@@ -181,17 +181,12 @@ def _twin(
     shutil.copytree(desk.folder, base)
     taken = victim.run(case.command, environ)
     assert taken.code == 0, taken.err
-    return base, _likeness(desk), taken
+    return base, likeness(desk), taken
 
 
 def _restore(base: Path, desk: Desk) -> None:
     shutil.rmtree(desk.folder)
     shutil.copytree(base, desk.folder)
-
-
-def _likeness(desk: Desk) -> dict[str, Any]:
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    return likeness(desk.folder / "data", desk.folder / "dagster_home", today=today)
 
 
 def _edit(desk: Desk) -> None:

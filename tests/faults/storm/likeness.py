@@ -7,11 +7,13 @@ import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from tests.desk import Desk
 
 # The number of a file among those of one second: whether two fall into one is chance.
 _NUMBER = re.compile(r"(?<=_ranked)_\d+(?=\.json)")
@@ -24,8 +26,9 @@ _DRAWN = re.compile(
 _PAID_ONCE = "exclude (input_tokens, output_tokens)"
 
 
-def likeness(home: Path, dagster_home: Path, *, today: str) -> dict[str, Any]:
+def likeness(desk: Desk) -> dict[str, Any]:
     """Return tables row by row, files byte by byte, Chroma's vectors, what Dagster knows, and leftover files."""
+    home, dagster_home, today = desk.folder / "data", desk.folder / "dagster_home", f"{datetime.now(UTC):%Y-%m-%d}"
     return {
         **_tables(home / "warehouse.duckdb", today),
         **_files(home, today),

@@ -9,9 +9,7 @@ import random
 import shutil
 import signal
 import time
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tests.desk import PATIENCE, Desk, imported_desk
 from tests.faults.storm.counts import Counts, Tally
@@ -30,7 +28,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
     began = time.monotonic()
     desk.run(*COMMAND)
     took = time.monotonic() - began
-    twin = _likeness(desk)
+    twin = likeness(desk)
     print(f"stops: undisturbed {took:.1f} s", flush=True)
 
     tally, early = Tally(), 0
@@ -44,7 +42,7 @@ def run(seed: int, size: int, folder: Path) -> Counts:
         endings += [ending] if ending is not None else []
         early += ending is None
         desk.run(*COMMAND)
-        found += differences(twin, _likeness(desk))
+        found += differences(twin, likeness(desk))
         tally.add(f"{sent.name} after {after:.2f} s, seed {seed}", found)
     over = f", {early} were over before" if early else ""
     return tally.counts(
@@ -70,7 +68,3 @@ def _stopped(desk: Desk, after: float, sent: signal.Signals) -> tuple[list[str],
     if process.returncode not in (0, 128 + sent) or "Traceback" in err:
         found.append(f"silent: exit code {process.returncode}: {err[-300:]!r}")
     return found, ending
-
-
-def _likeness(desk: Desk) -> dict[str, Any]:
-    return likeness(desk.folder / "data", desk.folder / "dagster_home", today=f"{datetime.now(UTC):%Y-%m-%d}")
