@@ -11,6 +11,8 @@ import os
 import stat
 import sys
 import zlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -106,7 +108,7 @@ def read_json(file: Path, *, most_bytes: int = MOST_BYTES) -> object:
 def parse_json(text: str | bytes, *, source: str) -> object:
     """Parse JSON with limited numbers and nesting. Raises InvalidInput with `source` and what is wrong."""
     try:
-        value: object = json.loads(text, parse_int=_whole_number, parse_float=_number)
+        value: object = json.loads(text, parse_int=partial(_number, kind=int), parse_float=partial(_number, kind=float))
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput(f"{source}: not valid JSON at {where}: {error.msg}") from None
@@ -143,16 +145,10 @@ def _nested(source: str) -> InvalidInput:
     return InvalidInput(f"{source}: nested too deeply; at most {_MOST_NESTING} lists and objects within each other")
 
 
-def _whole_number(digits: str) -> int:
+def _number(digits: str, kind: Callable[[str], float]) -> float:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"it has a number of {len(digits)} digits; at most {_MOST_DIGITS} are accepted")
-    return int(digits)
-
-
-def _number(digits: str) -> float:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"it has a number of {len(digits)} digits; at most {_MOST_DIGITS} are accepted")
-    return float(digits)
+    return kind(digits)
 
 
 def _too_deep(value: object) -> bool:

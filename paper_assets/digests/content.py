@@ -18,10 +18,10 @@ from paper_assets.digests.entry import (
     Matched,
     Version,
     entry_of,
-    links_of,
     matches_of,
     order_notes,
     similar_papers,
+    source_link,
     title_line,
     version_of,
 )
@@ -31,15 +31,13 @@ from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
-from paper_assets.ranking.filters import FILTERS
+from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
-
-_LEFT_OUT = {each.code: each.counted for each in FILTERS}
 
 
 def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True, maybe: int = 0) -> str:
@@ -69,9 +67,9 @@ def window(papers: int, reasons: Mapping[str, int]) -> str:
         return f"{new}, none filtered out."
     if len(reasons) == 1:
         (code,) = reasons
-        return f"{new}, {out:,} filtered out: {_LEFT_OUT.get(code, one_line(code))}."
+        return f"{new}, {out:,} filtered out: {LEFT_OUT_IN_WORDS.get(code, one_line(code))}."
     by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
-    left_out = ", ".join(f"{n} {_LEFT_OUT.get(code, one_line(code))}" for code, n in by_number)
+    left_out = ", ".join(f"{n} {LEFT_OUT_IN_WORDS.get(code, one_line(code))}" for code, n in by_number)
     return f"{new}, {out} filtered out: {left_out}."
 
 
@@ -116,11 +114,11 @@ def change_set(
     """
 
     def moved(move: Move) -> Moved:
-        links = links_of(Paper(paper_id=move.paper_id, title="", abstract="", authors=()))
+        link = source_link(move.paper_id)
         return Moved(
             paper_id=move.paper_id,
             title=title_line(titles.get(move.paper_id, ""), move.paper_id),
-            url=links[0].url if links else None,
+            url=link.url if link else None,
             before=move.before or 0,
             after=move.after or 0,
         )
@@ -366,10 +364,10 @@ def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datet
 
 def _rewritten(paper_id: str, stored: Stored, versions: Sequence[Version]) -> Rewritten:
     titles = {item.paper_id: item.title for item in stored.rewrites}
-    links = links_of(Paper(paper_id=paper_id, title="", abstract="", authors=()))
+    link = source_link(paper_id)
     return Rewritten(
         title=title_line(titles[paper_id], paper_id),
-        url=links[0].url if links else None,
+        url=link.url if link else None,
         versions=tuple(versions),
     )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from paper_assets.evaluation.judged_lists import JudgedProfile
 from paper_assets.evaluation.metrics import Floats
-from paper_assets.evaluation.rankers import BM25_B, BM25_K1
+from paper_assets.evaluation.rankers import BM25_B, BM25_K1, bm25_words
 from paper_assets.paper import embedded_text
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
@@ -47,18 +47,14 @@ def bm25(day: Day, embed: Embed) -> Floats:
     """Return the highest BM25 score (`bm25s`) over the interests; English stop words, no stemming."""
     import bm25s
 
-    def words(texts: list[str]) -> list[list[str]]:
-        tokens: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
-        return tokens
-
-    corpus = words(_texts(day))
+    corpus = bm25_words(_texts(day))
     vocabulary = {word for document in corpus for word in document}
     if not vocabulary:
         return np.zeros(len(corpus))
     index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
     index.index(corpus, show_progress=False)
     best = np.zeros(len(corpus))
-    for query_words in words(_interest_texts(day)):
+    for query_words in bm25_words(_interest_texts(day)):
         if known_words := [word for word in query_words if word in vocabulary]:
             best = np.maximum(best, index.get_scores(known_words))
     return best

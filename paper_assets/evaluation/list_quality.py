@@ -447,7 +447,7 @@ def shipped_lists_table(
 
 
 def interval(mean: Mean) -> str:
-    """Return a mean with its interval as text; a dash if the metric applies to no profile."""
+    """Return a mean with its interval as text; a dash if the metric applies to no query or profile."""
     return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
 
 

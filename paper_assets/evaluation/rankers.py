@@ -30,21 +30,25 @@ def bm25(labelled: LabelledSet) -> Scorer:
     """Score by BM25 over title and abstract with `bm25s`; documents without a word of the query are not in the list."""
     import bm25s
 
-    def words(texts: list[str]) -> list[list[str]]:
-        found: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
-        return found
-
-    corpus = words([document.text for document in labelled.documents])
+    corpus = bm25_words([document.text for document in labelled.documents])
     known = {word for document in corpus for word in document}
     index = bm25s.BM25(k1=BM25_K1, b=BM25_B)
     index.index(corpus, show_progress=False)
 
     def score(query: Query) -> Floats:
-        asked = [word for word in words([query.text])[0] if word in known]
+        asked = [word for word in bm25_words([query.text])[0] if word in known]
         scores = index.get_scores(asked) if asked else np.zeros(len(labelled.documents))
         return _found(np.asarray(scores, dtype=np.float64))
 
     return score
+
+
+def bm25_words(texts: list[str]) -> list[list[str]]:
+    """Return the words of each text by `bm25s`, without English stop words, not stemmed."""
+    import bm25s
+
+    found: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+    return found
 
 
 def tfidf(labelled: LabelledSet) -> Scorer:

@@ -1,7 +1,7 @@
 """Convert dates, numbers and names of assets given to or returned by an interface."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -44,17 +44,18 @@ def parse_day(text: str, option: str) -> date:
 
 def rounded(value: Any) -> Any:
     """Round the floats within a JSON value to four decimals: readers pay for each digit and use few."""
-    if isinstance(value, dict):
-        return {key: rounded(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(entry) for entry in value]
-    return round(value, _DECIMALS) if isinstance(value, float) and math.isfinite(value) else value
+    return _with_floats(value, lambda number: round(number, _DECIMALS) if math.isfinite(number) else number)
 
 
 def numbers_or_null(value: Any) -> Any:
     """Return the value as JSON has it: NaN becomes null."""
+    return _with_floats(value, lambda number: number if math.isfinite(number) else None)
+
+
+def _with_floats(value: Any, change: Callable[[float], float | None]) -> Any:
+    """Return the JSON value with `change` applied to the floats within it."""
     if isinstance(value, dict):
-        return {key: numbers_or_null(entry) for key, entry in value.items()}
+        return {key: _with_floats(entry, change) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [numbers_or_null(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_with_floats(entry, change) for entry in value]
+    return change(value) if isinstance(value, float) else value

@@ -8,7 +8,7 @@ that would flatten; other models reach the same scale by the softmax of `retriev
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +82,18 @@ def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarra
     return loaded, trial
 
 
+def _predicted(loaded: Any, pairs: list[tuple[str, str]]) -> np.ndarray:
+    scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)
+    return scores.astype(np.float64)
+
+
 @cache
 def _load(name: str) -> CrossEncoder:
     loaded, trial = loaded_model(name, kind=_KIND, variable="PAPER_ASSETS_CROSS_ENCODER")
     if trial.shape != (1,):
         raise ModelUnavailable(f"{_KIND} {name!r} gives {trial.shape[-1]} numbers for a passage; give one that grades")
 
-    def predict(pairs: list[tuple[str, str]]) -> np.ndarray:
-        scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)
-        return scores.astype(np.float64)
-
-    return CrossEncoder(name=name, device=str(loaded.device), _predict=predict)
+    return CrossEncoder(name=name, device=str(loaded.device), _predict=partial(_predicted, loaded))
 
 
 @contextmanager
@@ -149,12 +150,8 @@ def _load_nli(name: str) -> NLIEncoder:
         labels = ", ".join(names.values())[:100]
         raise ModelUnavailable(f"{_NLI_KIND} {name!r} does not name entailment and contradiction among {labels!r}")
 
-    def predict(pairs: list[tuple[str, str]]) -> np.ndarray:
-        scores: np.ndarray = loaded.predict(pairs, show_progress_bar=False)
-        return scores.astype(np.float64)
-
     columns = (found[0][0], found[1][0])
-    return NLIEncoder(name=name, device=str(loaded.device), _predict=predict, _columns=columns)
+    return NLIEncoder(name=name, device=str(loaded.device), _predict=partial(_predicted, loaded), _columns=columns)
 
 
 def _usable(pair: tuple[str, str]) -> tuple[str, str]:

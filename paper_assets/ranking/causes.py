@@ -347,16 +347,14 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     old, new = (rows.get(paper_id) for rows in two.rows)
     if new is None:
         return Causes(all=(gone(two, paper_id),))
-    at, arrival = two.at[paper_id], []
-    if old is None:
-        arrival.append(come(two, paper_id))
+    at, arrival = two.at[paper_id], [come(two, paper_id)] if old is None else []
+    rose = (places[0] or 0) > (places[1] or 0)
 
     def flips(without: ReadingList) -> bool:
         if outcome == "entered":
             return not without.listed[at]
         if outcome == "left":
             return bool(without.listed[at])
-        rose = (places[0] or 0) > (places[1] or 0)
         return bool(without.place[at] > two.now.place[at] if rose else without.place[at] < two.now.place[at])
 
     if bool(two.now.listed[at]) != (outcome != "left"):  # the stored list was made by unknown rules
@@ -375,7 +373,7 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     holding = (*structural, *arrival, *(cause for late, *_, cause in counting if late))
     if holding:
         return Causes(all=holding)
-    up = outcome == "entered" or (outcome == "moved" and (places[0] or 0) > (places[1] or 0))
+    up = outcome == "entered" or (outcome == "moved" and rose)
     helped = [change for change in possible if change.by == 0 or (change.by > 0) == up]  # the rest worked against it
     together = _together(two, helped, flips) or _together(two, possible, flips)
     return Causes(all=tuple(together), decisive=len(together)) if together else Causes(all=(OTHERS,))

@@ -209,6 +209,7 @@ FILTERS = (
         counted="in your list on an earlier day",
     ),
 )
+LEFT_OUT_IN_WORDS = {each.code: each.counted for each in FILTERS}
 
 
 def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:

@@ -23,7 +23,7 @@ from paper_assets.evaluation.judged_lists import (
     shown_papers,
 )
 from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.metrics import Comparison, Mean, compare, means
+from paper_assets.evaluation.metrics import Comparison, compare, means
 from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
@@ -47,11 +47,6 @@ from paper_assets.stores.warehouse import Warehouse
 def number(value: float) -> str:
     """Format a number with at most three decimals, NaN as a dash."""
     return "–" if value != value else f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def interval(mean: Mean) -> str:
-    """Return a metric with its interval; a dash where it applies to no query of the set."""
-    return f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if mean.queries else "–"
 
 
 def difference(pair: Comparison) -> str:
@@ -92,7 +87,7 @@ def show_relevance(labelled: Path | None, names: list[str], against: str | None,
     print_table(
         f"{known.name}: {len(known.documents)} documents, {len(known.judged_queries)} judged queries",
         ["ranker", *metrics],
-        [(name, *(interval(mean) for mean in values)) for name, values in figures.items()],
+        [(name, *(list_quality.interval(mean) for mean in values)) for name, values in figures.items()],
     )
     if pairs:
         print_table(

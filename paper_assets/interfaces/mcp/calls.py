@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
-from paper_assets.errors import InvalidInput, NotComputed
+from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
 from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
 from paper_assets.interfaces.values import numbers_or_null, rounded
 from paper_assets.profile import PROFILE_NAME, profile_folders
@@ -30,6 +30,7 @@ from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
 
 if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
     from paper_assets.stores.warehouse import Warehouse
 
 
@@ -362,6 +363,16 @@ def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":
     from paper_assets.stores.warehouse import Warehouse
 
     return Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
+
+
+def embedder_or_none(settings: Settings) -> "Embedder | None":
+    """Load the model; without one only words are compared, which an answer reports."""
+    from paper_assets.models.embedder import load_embedder
+
+    try:
+        return load_embedder(settings.embedding_model)
+    except ModelUnavailable:
+        return None
 
 
 def check_open(name: str, only: Set[str] | None) -> None:

@@ -11,8 +11,8 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.errors import InvalidInput, ModelUnavailable
-from paper_assets.interfaces.mcp.calls import Calls, call_key, paged, profile_folder
+from paper_assets.errors import InvalidInput
+from paper_assets.interfaces.mcp.calls import Calls, call_key, embedder_or_none, open_warehouse, paged, profile_folder
 from paper_assets.interfaces.mcp.tool_types import (
     GivenSides,
     Offset,
@@ -24,7 +24,6 @@ from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from paper_assets.models.embedder import Embedder
     from paper_assets.retrieval.plan import Plan
     from paper_assets.retrieval.stance import StanceJudge
 
@@ -171,7 +170,6 @@ class EvidenceTools:
         from paper_assets.retrieval.grading import load_grader
         from paper_assets.retrieval.search import Corpus
         from paper_assets.retrieval.stance_judges import open_judge
-        from paper_assets.stores.warehouse import Warehouse
 
         def go_on() -> None:
             """Stop before the next question to the model if no caller is left; it has no limit but the model's."""
@@ -189,8 +187,8 @@ class EvidenceTools:
             )
 
         progress(0, None, "searching")
-        warehouse = Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
-        corpus = Corpus(warehouse=warehouse, embedder=self._embedder(), config=self.settings.retrieval)
+        warehouse = open_warehouse(self.calls, self.settings)
+        corpus = Corpus(warehouse=warehouse, embedder=embedder_or_none(self.settings), config=self.settings.retrieval)
         if balanced:
             answer = balanced_answer(corpus, plan, caller=Caller(), load_grader=grader, load_judge=judge)
         else:
@@ -199,12 +197,3 @@ class EvidenceTools:
         if all(faults):
             raise InvalidInput(f"nothing could be searched: {faults[0]}")
         return answer
-
-    def _embedder(self) -> "Embedder | None":
-        """Return the model; without one only words are compared, which the answer says in its methods."""
-        from paper_assets.models.embedder import load_embedder
-
-        try:
-            return load_embedder(self.settings.embedding_model)
-        except ModelUnavailable:
-            return None

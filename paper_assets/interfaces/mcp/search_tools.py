@@ -12,14 +12,13 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, PaperNotFound
-from paper_assets.interfaces.mcp.calls import Calls, call_key, check_exists, open_warehouse, paged
+from paper_assets.errors import InvalidInput, PaperNotFound
+from paper_assets.interfaces.mcp.calls import Calls, call_key, check_exists, embedder_or_none, open_warehouse, paged
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from paper_assets.models.embedder import Embedder
     from paper_assets.retrieval.desk_search import FoundPaper
     from paper_assets.retrieval.search import Corpus
     from paper_assets.stores.warehouse import Warehouse
@@ -128,18 +127,9 @@ class SearchTools:
 
         return Corpus(
             warehouse=open_warehouse(self.calls, self.settings),
-            embedder=self._embedder(),
+            embedder=embedder_or_none(self.settings),
             config=self.settings.retrieval,
         )
-
-    def _embedder(self) -> "Embedder | None":
-        """Load the model; without one only words are compared, which the notes of an answer say."""
-        from paper_assets.models.embedder import load_embedder
-
-        try:
-            return load_embedder(self.settings.embedding_model)
-        except ModelUnavailable:
-            return None
 
     def _check(
         self, warehouse: "Warehouse", ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]

@@ -44,7 +44,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.mcp.calls import Calls
+from paper_assets.interfaces.mcp.calls import Calls, open_warehouse
 from paper_assets.interfaces.mcp.desk_tools import DeskTools
 from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
 from paper_assets.interfaces.mcp.evidence_tools import EvidenceTools
@@ -307,9 +307,8 @@ def _tools(
     @cache
     def clients() -> "Clients":
         from paper_assets.interpreting.clients import open_clients
-        from paper_assets.stores.warehouse import Warehouse
 
-        warehouse = Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
+        warehouse = open_warehouse(calls, settings)
         return open_clients(settings, patient, warehouse=warehouse, deadline=calls.work_deadline)
 
     papers = PaperTools(calls=calls, clients=clients)

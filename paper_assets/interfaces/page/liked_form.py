@@ -152,6 +152,8 @@ def find_own_papers(desk: Desk, name: str) -> OwnPapers:
 
     access = desk.workspace.access
     with about_field("own_name"):
+        if not name:
+            raise InvalidInput("write your name first")
         left = seconds_from_now(_SEARCH_SECONDS, monotonic)
         limited = type(access)(settings=access.settings, environ=access.environ, left=left)
         assert ARXIV.search is not None  # noqa: S101

@@ -38,7 +38,7 @@ from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import ContrastiveType, ProfileContent, Purpose, RankingMode, profile_content, read_json
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
-from paper_assets.ranking.filters import FILTERS
+from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.final_list import order_value
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
@@ -286,7 +286,6 @@ def _put(record: dict[str, Any], key: str, value: Any) -> None:
     record[last] = value
 
 
-_LEFT_OUT = {paper_filter.code: paper_filter.counted for paper_filter in FILTERS}
 _MOST_RATED = 40
 _EDITED = "the profile was edited"  # in `changes.py`, among the other changes
 
@@ -434,7 +433,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
         "line": header.get("line"),
         "quiet": header.get("quiet"),
         "ranked": rows.num_rows,
-        "left_out": [(count, _LEFT_OUT.get(code, code)) for code, count in previewed.left_out.items()],
+        "left_out": [(count, LEFT_OUT_IN_WORDS.get(code, code)) for code, count in previewed.left_out.items()],
         "change": changed,
         "warnings": [one_line(line) for line in previewed.warnings],
         "asks": header.get("llm_note"),

@@ -85,8 +85,6 @@ def show_own_papers(request: Request) -> Response:
     _operator_only(request)
     values, own = _values(request), own_papers(request)
     try:
-        if not values["own_name"]:
-            raise FieldFault("own_name", "write your name first")
         own = find_own_papers(desk_of(request), values["own_name"])
     except FieldFault as fault:
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, status=400)
@@ -138,8 +136,6 @@ def find_for_profile(request: Request) -> Response:
     _operator_only(request)
     values, own = _liked_values(request), own_papers(request)
     try:
-        if not values["own_name"]:
-            raise FieldFault("own_name", "write your name first")
         return _add_page(request, values, find_own_papers(desk_of(request), values["own_name"]))
     except FieldFault as fault:
         return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
