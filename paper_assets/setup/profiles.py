@@ -108,16 +108,11 @@ def create_profile(place: Place, draft: ProfileDraft, *, now: datetime, library:
         try:
             make_private_folder(new)
             write_json(new / "profile.json", record, version="none", turns=place.home / "profile-written")
-            if is_present(folder) and _occupied(folder):
-                raise InvalidInput(f"{folder} exists already; choose another name")
+            _refuse_occupied(folder)
             new.rename(folder)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-    imported = None
-    if library:
-        imported = import_library(place.warehouse, name, library, now=now, profiles_dir=place.profiles_dir)
-        notes = (*notes, *(f"left out: {line}" for line in imported.left_out))
-    return Created(name=name, folder=folder, imported=imported, notes=notes)
+    return _with_library(Created(name=name, folder=folder, imported=None, notes=notes), place, library, now=now)
 
 
 def add_to_profile(
@@ -134,11 +129,16 @@ def add_to_profile(
     profile_content(edited, source=str(file))
     if edited != record:
         write_json(file, edited, version=version, turns=place.lock)
-    imported = None
-    if library:
-        imported = import_library(place.warehouse, name, library, now=now, profiles_dir=place.profiles_dir)
-        notes = (*notes, *(f"left out: {line}" for line in imported.left_out))
-    return Created(name=name, folder=folder, imported=imported, notes=notes)
+    return _with_library(Created(name=name, folder=folder, imported=None, notes=notes), place, library, now=now)
+
+
+def _with_library(created: Created, place: Place, library: Sequence[Entry], *, now: datetime) -> Created:
+    """Like the papers of the library, if there is any, and add the import and its notes to what is returned."""
+    if not library:
+        return created
+    imported = import_library(place.warehouse, created.name, library, now=now, profiles_dir=place.profiles_dir)
+    notes = (*created.notes, *(f"left out: {line}" for line in imported.left_out))
+    return replace(created, imported=imported, notes=notes)
 
 
 def rename_profile(place: Place, name: str, new_name: str) -> Path:
@@ -152,8 +152,7 @@ def rename_profile(place: Place, name: str, new_name: str) -> Path:
         raise InvalidInput(f"there are ratings or lists of a former profile {wanted!r}; choose another name")
     target = place.profiles_dir / wanted
     with _editing(place):
-        if is_present(target) and _occupied(target):
-            raise InvalidInput(f"{target} exists already; choose another name")
+        _refuse_occupied(target)
         folder.rename(target)
         try:
             rename_stored_profile(place.warehouse, name, wanted)
@@ -173,8 +172,7 @@ def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
     wanted = check_name(new_name, taken=profile_names(place))
     target = place.profiles_dir / wanted
     with _editing(place):
-        if is_present(target) and _occupied(target):
-            raise InvalidInput(f"{target} exists already; choose another name")
+        _refuse_occupied(target)
         new = place.profiles_dir / REMOVED / f"new-{wanted}"
         shutil.rmtree(new, ignore_errors=True)
         try:
@@ -281,12 +279,14 @@ def _works(library: Sequence[Entry]) -> list[LikedWork]:
     return list(works.values())
 
 
-def _occupied(folder: Path) -> bool:
-    """Return whether a folder must not be replaced: it is not empty, or not a folder."""
+def _refuse_occupied(folder: Path) -> None:
+    """Raise InvalidInput for a folder that must not be replaced: it is not empty, or not a folder."""
     try:
-        return is_broken_link(folder) or any(folder.iterdir())
+        occupied = is_present(folder) and (is_broken_link(folder) or any(folder.iterdir()))
     except OSError:
-        return True
+        occupied = True
+    if occupied:
+        raise InvalidInput(f"{folder} exists already; choose another name")
 
 
 def _listed(folder: Path) -> list[Path]:
