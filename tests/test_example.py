@@ -143,8 +143,8 @@ def test_a_profile_names_authors_and_institutions_of_the_example(
     institutions = {place for paper in papers.values() for place in paper.affiliations}
     surnames = {name.split()[-1] for paper in papers.values() for name in paper.authors}
     for profile in profiles.values():
-        assert set(profile.content.preferred_institutions) <= institutions
-        assert {name.split(",")[0].split()[-1] for name in profile.content.preferred_authors} <= surnames
+        assert set() < set(profile.content.preferred_institutions) <= institutions
+        assert set() < {name.split(",")[0].split()[-1] for name in profile.content.preferred_authors} <= surnames
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,9 @@ def test_relevance_alone_has_the_same_rows_in_the_order_of_their_relevance(
 def test_grades_follow_their_papers_into_every_list(warehouse: Warehouse, tmp_path: Path) -> None:
     day = frogs_day(warehouse, tmp_path)
     names = ["hybrid", "seed:relevance", *LIST_BASELINES]
-    for name, found in judged_lists_of(day, names, embed=embed, scoring=SCORING).items():
+    lists = judged_lists_of(day, names, embed=embed, scoring=SCORING)
+    assert list(lists) == names
+    for name, found in lists.items():
         assert len(found.paper_ids) == len(PAPERS), name
         assert found.grades.tolist() == [GRADES["frogs"].get(paper_id, -1) for paper_id in found.paper_ids], name
 
@@ -157,8 +159,8 @@ def test_newer_library_papers_weigh_more_as_in_the_formula(warehouse: Warehouse,
 def test_a_day_without_candidates_is_an_empty_list_and_no_fault(warehouse: Warehouse, tmp_path: Path) -> None:
     day = frogs_day(warehouse, tmp_path, feed={"categories": ["math.NT"]})
     names = ["hybrid", "hybrid:relevance", *LIST_BASELINES]
-    for found in judged_lists_of(day, names, embed=embed, scoring=SCORING).values():
-        assert found.paper_ids == ()
+    lists = judged_lists_of(day, names, embed=embed, scoring=SCORING)
+    assert {name: found.paper_ids for name, found in lists.items()} == dict.fromkeys(names, ())
 
 
 def test_the_library_mode_is_there_where_a_profile_likes_papers(tmp_path: Path) -> None:

@@ -112,8 +112,9 @@ def test_days_before_the_first_paper_are_none_that_anybody_saw(
 def test_days_on_which_fewer_than_k_are_shown_are_quiet(
     lists: JudgedLists, warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    for one in replay(warehouse, lists, tmp_path, days=3)["frogs"]:
-        assert one.quiet == (len(one.shown) < 2)
+    days = replay(warehouse, lists, tmp_path, days=3)["frogs"]
+    assert [one.quiet for one in days] == [len(one.shown) < 2 for one in days]
+    assert {one.quiet for one in days} == {False, True}
 
 
 def test_nothing_is_written_outside_the_scratch_warehouse(

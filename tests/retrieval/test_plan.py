@@ -171,9 +171,10 @@ def test_the_invalid_one_of_several_plans_is_named_by_its_position() -> None:
 
 
 def test_the_questions_of_the_bundled_profiles_are_plans() -> None:
-    for folder in profile_folders(PROFILES):
-        profile = load_profile(folder)
-        asked = questions_of(profile, SETTINGS)
+    folders = profile_folders(PROFILES)
+    assert folders
+    for folder in folders:
+        asked = questions_of(load_profile(folder), SETTINGS)
         assert len(asked) >= 2
         assert all(len(each.sides) >= 2 and not each.notes for each in asked)
 
