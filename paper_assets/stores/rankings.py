@@ -165,7 +165,7 @@ def replace_ranking(
 def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> None:
     """Record the path of the ranking's JSON file. Raises NotComputed."""
     with warehouse.writing() as connection:
-        _, header = _set(connection, day, profile)
+        _, header = _inputs_and_header(connection, day, profile)
         connection.execute(
             "update ranking_sets set header = ? where day = ? and profile = ?",
             [json.dumps({**json.loads(header), "output_path": str(path)}, sort_keys=True), day, profile],
@@ -175,7 +175,7 @@ def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> No
 def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
     """Return the stored ranking of the day and profile. Raises NotComputed."""
     with warehouse.reading() as connection:
-        inputs, header = _set(connection, day, profile)
+        inputs, header = _inputs_and_header(connection, day, profile)
         rows = connection.sql(
             """
             select * exclude (day, profile)
@@ -191,7 +191,7 @@ def ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRanking:
 def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str, Any]:
     """Return the header of the stored ranking without its rows. Raises NotComputed."""
     with warehouse.reading() as connection:
-        return _read_header(_set(connection, day, profile)[1])
+        return _read_header(_inputs_and_header(connection, day, profile)[1])
 
 
 def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
@@ -333,7 +333,7 @@ def ranked_paper(warehouse: Warehouse, profile: str, paper_id: str, *, day: date
             day = value_of(connection, "select max(day) from ranking_sets where profile = ?", [profile])
         if day is None:
             raise NotComputed(f"profile {profile!r} has no ranking yet; run it first")
-        _, header = _set(connection, day, profile)
+        _, header = _inputs_and_header(connection, day, profile)
         params = {"day": day, "profile": profile, "paper_id": unversioned(paper_id)}
         candidate = connection.sql(
             """
@@ -406,7 +406,7 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-def _set(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, str]:
+def _inputs_and_header(connection: DuckDBPyConnection, day: date, profile: str) -> tuple[str, str]:
     """Return inputs and header (JSON) of the stored ranking. Raises NotComputed."""
     rows: list[tuple[str, str]] = connection.execute(
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]

@@ -306,7 +306,7 @@ def _plain_words(text: str) -> str:
         text = _DROPPED_GROUP.sub(r"\1", _SIGN_GROUP.sub(r"\1", _COMMAND.sub(_without_command, text)))
         text = _LINK.sub(lambda found: found[1] or found[3] or found[2] or "", text)
         text = _FIGURES.sub(
-            lambda found: _set(found[2], _HIGH, "^") if found[1] == "super" else _set(found[2], _LOW, "_"), text
+            lambda found: _small(found[2], _HIGH, "^") if found[1] == "super" else _small(found[2], _LOW, "_"), text
         )
         if text == before:
             break
@@ -462,7 +462,7 @@ def _joined(element: Element) -> str:
         text = _unicode(child)
         if not text:
             continue
-        name = _function_of(child)
+        name = _is_function(child)
         if (name and found and (found[-1].isalnum() or found[-1] in ")]}∥‖")) or (
             after_function and (text[0].isalnum() or not text[0].isascii())
         ):
@@ -472,12 +472,12 @@ def _joined(element: Element) -> str:
     return found
 
 
-def _function_of(element: Element) -> bool:
+def _is_function(element: Element) -> bool:
     """Return whether an element is a function's name, possibly with an index or exponent."""
     if element.tag in ("msub", "msup", "msubsup", "munder", "mover", "munderover") and len(element):
-        return _function_of(element[0])
+        return _is_function(element[0])
     if len(element) == 1:
-        return _function_of(element[0])
+        return _is_function(element[0])
     text = element.text or ""
     return (element.tag in ("mi", "mo") and text in _FUNCTIONS) or (
         element.tag == "mo" and len(text) > 1 and text.isalpha()
@@ -491,7 +491,7 @@ def _grouped(text: str) -> str:
     return text if simple else f"({text})"
 
 
-def _set(text: str, figures: dict[str, str], mark: str) -> str:
+def _small(text: str, figures: dict[str, str], mark: str) -> str:
     """Write an index or exponent in small characters if all of it can be; otherwise after its mark."""
     text = text.strip()
     if text and all(letter in figures for letter in text):
@@ -505,7 +505,7 @@ def _raised(parts: list[str]) -> str:
         return f"{base}°"
     if exponent and set(exponent) <= {"′", "'", "*", "∗", "†", "‡", "⊤", "⊥"}:
         return f"{base}{'^' if exponent in ('⊤', '⊥') else ''}{exponent}"
-    return f"{base}{_set(exponent, _HIGH, '^')}"
+    return f"{base}{_small(exponent, _HIGH, '^')}"
 
 
 _OVER = {
@@ -519,18 +519,18 @@ def _over(parts: list[str]) -> str:
     base = parts[0].strip()
     if accent and len(base) == 1 and not combining(base):
         return normalize("NFC", base + accent)
-    return f"{base}{_set(parts[1], _HIGH, '^')}"
+    return f"{base}{_small(parts[1], _HIGH, '^')}"
 
 
 _RENDERED: dict[str, Callable[[list[str]], str]] = {
     "msup": _raised,
-    "msub": lambda parts: f"{parts[0]}{_set(parts[1], _LOW, '_')}",
-    "msubsup": lambda parts: _raised([f"{parts[0]}{_set(parts[1], _LOW, '_')}", parts[2] if len(parts) > 2 else ""]),
+    "msub": lambda parts: f"{parts[0]}{_small(parts[1], _LOW, '_')}",
+    "msubsup": lambda parts: _raised([f"{parts[0]}{_small(parts[1], _LOW, '_')}", parts[2] if len(parts) > 2 else ""]),
     "mfrac": lambda parts: f"{_grouped(parts[0])}/{_grouped(parts[1])}",
-    "mroot": lambda parts: f"{_set(parts[1], _HIGH, '^')}√{_grouped(parts[0])}",
+    "mroot": lambda parts: f"{_small(parts[1], _HIGH, '^')}√{_grouped(parts[0])}",
     "mover": _over,
-    "munder": lambda parts: f"{parts[0]}{_set(parts[1], _LOW, '_')}",
+    "munder": lambda parts: f"{parts[0]}{_small(parts[1], _LOW, '_')}",
     "munderover": lambda parts: (
-        f"{parts[0]}{_set(parts[1], _LOW, '_')}{_set(parts[2] if len(parts) > 2 else '', _HIGH, '^')}"
+        f"{parts[0]}{_small(parts[1], _LOW, '_')}{_small(parts[2] if len(parts) > 2 else '', _HIGH, '^')}"
     ),
 }
