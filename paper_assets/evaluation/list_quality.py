@@ -237,12 +237,12 @@ def _held_out(
     warehouse: Warehouse, lists: JudgedLists, *, as_of: date, embed: Embed, scoring: ScoringConfig
 ) -> Mapping[str, Calibration]:
     """Return by profile the calibration that was fitted to the days of all other profiles."""
-    days = (
-        (judged.name, judged_day(warehouse, judged, as_of=day, purpose="general", embed=embed, scoring=scoring))
-        for judged in lists.profiles
-        for day in (judged.as_of or as_of,)
-    )
-    return held_out_fits({name: parts_of(day, embed=embed, scoring=scoring) for name, day in days})
+    parts = {}
+    for judged in lists.profiles:
+        today = judged.as_of or as_of
+        day = judged_day(warehouse, judged, as_of=today, purpose="general", embed=embed, scoring=scoring)
+        parts[judged.name] = parts_of(day, embed=embed, scoring=scoring)
+    return held_out_fits(parts)
 
 
 def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Mean]]:
