@@ -186,7 +186,7 @@ class ScoringConfig:
     # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
     # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
     line: float = 0.35
-    list_right: float = 0.75  # up to five papers
+    list_right: float = 0.80  # up to five papers
     long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
     # The first list for a reader's interests fills at least this share of its places, with papers of at least the
     # probability `first_list_line`; its best paper is shown from `alone` on.

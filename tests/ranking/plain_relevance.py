@@ -458,7 +458,7 @@ def usual_line(options: RankingOptions) -> float:
 
 def days_line(relevance: list[float], options: RankingOptions, *, first_list: bool = False) -> float:
     """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
-    right = 0.75 - 0.06 * min(max(options.top_k - 5, 0), 5)
+    right = 0.8 - 0.07 * min(max(options.top_k - 5, 0), 5)
     if options.purpose == "literature_review":
         right = min(right, 0.5)
     falling = sorted(relevance, reverse=True)
