@@ -116,6 +116,24 @@ def test_what_was_opened_is_listed_and_can_be_removed(page_of_a_year: Page, brow
     assert signals_of(warehouse, PROFILE) == []
 
 
+def test_learning_from_what_was_opened_is_turned_off_and_on_in_the_profile(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    file = page_of_a_year.desk.folder / "profiles" / PROFILE / "profile.json"
+    before = file.read_text(encoding="utf-8")
+    with visitor(browser) as page:
+        for now_on, action in ((False, "off"), (True, "on")):
+            page.goto(f"{page_of_a_year.today}/learned")
+            page.get_by_role("link", name=f"Turn this {action} in the profile").click()
+            switch = page.locator("#ranking-learn_from_reading:target")
+            expect(switch).to_be_checked(checked=not now_on)
+            switch.set_checked(now_on)
+            page.get_by_role("button", name="Save").click()
+            expect(page.get_by_role("status")).to_contain_text("Profile saved")
+            assert load_profile(file.parent).content.ranking.learn_from_reading is now_on
+    file.write_text(before, encoding="utf-8")
+
+
 def test_a_new_reader_is_offered_a_first_set_of_papers_and_rates_them_by_key(
     page_of_a_year: Page, browser: Browser
 ) -> None:

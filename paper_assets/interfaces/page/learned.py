@@ -83,9 +83,11 @@ def show_teach(request: Request) -> Response:
 def show_learned(request: Request) -> Response:
     """Show the words and rated papers that move the list up and down, each with a button to forget it."""
     desk, profile, evidence, named = desk_of(request), profile_of(request), None, set[str]()
+    reading = True
     with suppress(InvalidProfile):
         usable = usable_profile(desk.workspace, profile)
         evidence, named = evidence_of(desk.warehouse, usable), _stems_of(usable.content.interests)
+        reading = usable.content.ranking.learn_from_reading
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
         ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
@@ -115,6 +117,7 @@ def show_learned(request: Request) -> Response:
         weeks=weeks,
         rated=len(ratings),
         evidence=evidence,
+        reading=reading,
         signals=[
             (
                 signal.paper_id,

@@ -140,6 +140,12 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
             Field(key="constraints.require_code", label="Only papers with code", kind="switch", default=False),
             Field(key="feed.repeat", label="Repeat papers on later days", kind="switch", default=False),
             Field(
+                key="ranking.learn_from_reading",
+                label="Learn from papers that you open, cite or put on the shelf",
+                kind="switch",
+                default=True,
+            ),
+            Field(
                 key="feed.categories",
                 label="arXiv categories",
                 kind="lines",
