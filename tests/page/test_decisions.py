@@ -78,6 +78,10 @@ def test_a_rewrite_either_waits_for_the_reader_or_runs_to_its_end(page_of_a_year
             row = page.locator(".rows li", has_text="A road that is rewritten")
             expect(row).to_contain_text("Being written")
             expect(row).not_to_contain_text("updates itself")
+            behind = waiting_item(page_of_a_year.desk, title="A road that comes second")
+            page.goto(f"{with_model.url}/p/{PROFILE}/rewrites/{behind.item}")
+            page.get_by_role("button", name="Retry").click()
+            expect(page.locator("#status")).to_contain_text("Waits for 1 other rewrite to be written first; this page")
 
 
 def test_a_rewrite_made_by_the_command_is_listed_and_linked_from_its_paper(

@@ -36,7 +36,6 @@ from paper_assets.rewriting.gate import direction_note, held_back, listed, not_c
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, Step, Wait, Write
 from paper_assets.rewriting.writing import Writer
-from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rewrite_progress import claimed_items
@@ -57,7 +56,7 @@ _MOST_DONE = 60
 _MOST_PRACTICES = 200
 _ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
 _NO_MODEL = "No language model is set up, so nothing more is written."
-_BEING_WRITTEN = "Being written; this page updates itself"
+_UPDATES_ITSELF = "; this page updates itself"  # without it in a list
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +66,13 @@ def list_rewrites(request: Request) -> Response:
 
     On a personal desk also those that a command made of papers in the profile's lists.
     """
-    desk, profile = desk_of(request), profile_of(request)
-    config, pauses = desk.settings.rewriting, _pauses(desk)
+    desk, profile, pauses = desk_of(request), profile_of(request), _pauses(desk_of(request))
     groups: dict[str, list[Any]] = {"wait": [], "open": [], "done": []}
     items = rewrites_of(desk.warehouse, profile=profile)
     if person_of(request) is None:
         items += rewrites_by_command(desk.warehouse, profile=profile)
     for item in items:
-        row = isolate(f"The rewrite of {item.paper_id}", lambda item=item: _row(item, config, pauses))  # type: ignore[misc]
+        row = isolate(f"The rewrite of {item.paper_id}", lambda item=item: _row(desk, item, pauses))  # type: ignore[misc]
         groups["open" if isinstance(row, Unshown) else row["group"]].append(row)
     return page(
         request,
@@ -102,7 +100,7 @@ def show_rewrite(request: Request) -> Response:
         "rewrite.html.jinja",
         item=item,
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        stage_in_words=_status(item, step, pause=pause, auto=auto),
+        stage_in_words=_status(item, step, pause=pause, ahead=_ahead(desk, item.item), auto=auto),
         held=held_back(item, shown) if shown else (),
         notes=[note for note in (not_checked(questions), direction_note(shown) if shown else None) if note],
         questions=questions,
@@ -251,30 +249,33 @@ def remove_practice(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{profile}/practices", note)
 
 
-def _row(item: RewriteItem, config: RewritingConfig, pauses: Callable[[str], str | None]) -> dict[str, Any]:
+def _row(desk: Desk, item: RewriteItem, pauses: Callable[[str], str | None]) -> dict[str, Any]:
     """Return one rewrite in the list: its group, title, status and score."""
+    config = desk.settings.rewriting
     step = step_of(item, config=config)
-    status, _, _ = _status(item, step, pause=pauses(item.item), auto=False).partition(
-        ";"
-    )  # the list does not update itself
+    status = _status(item, step, pause=pauses(item.item), ahead=_ahead(desk, item.item), auto=False)
     return {
         "group": "wait" if isinstance(step, Wait) else "open" if isinstance(step, Write) else "done",
         "item": item.item,
         "title": readable_title(item.title),
         "level": LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        "status": status,
+        "status": status.removesuffix(_UPDATES_ITSELF),
         "state": state_of(item, config=config),
     }
 
 
-def _status(item: RewriteItem, step: Step, *, pause: str | None, auto: bool) -> str:
-    """Return the one sentence about the stage of a rewrite; `pause`: why it is not being written."""
+def _status(item: RewriteItem, step: Step, *, pause: str | None, ahead: int, auto: bool) -> str:
+    """Return the one sentence about the stage of a rewrite; `pause`: why it is not being written, `ahead`: how many
+    others are written before it.
+    """
+    if pause is None and ahead and (auto or isinstance(step, Write)):
+        return f"Waits for {count_of(ahead, 'other rewrite')} to be written first{_UPDATES_ITSELF}"
     if auto:
-        return "Running to its end; this page updates itself"
+        return f"Running to its end{_UPDATES_ITSELF}"
     if isinstance(step, Wait):
         return f"Attempt {step.attempt} waits for your decision"
     if isinstance(step, Write):
-        return _BEING_WRITTEN if pause is None else f"Paused{pause and ': '}{pause}"
+        return f"Being written{_UPDATES_ITSELF}" if pause is None else f"Paused{pause and ': '}{pause}"
     kept = f"attempt {step.attempt}"
     return {
         "passed": f"Finished: {kept} passed",
@@ -300,6 +301,12 @@ def _pauses(desk: Desk) -> Callable[[str], str | None]:
         return "" if fault is None else fault or None  # "" while it is being written here
 
     return pause
+
+
+def _ahead(desk: Desk, item: str) -> int:
+    """Return how many rewrites this process writes before the item; 0 if it does not wait for them."""
+    waiting = [name for name, fault in list(desk.writing.items()) if not fault]  # in the order in which they were asked
+    return waiting.index(item) if item in waiting else 0
 
 
 def _item(request: Request) -> RewriteItem:
@@ -328,13 +335,15 @@ def _resume(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], Rew
             logger.exception("the rewrite %s stopped", item)
             desk.writing[item] = f"it failed ({type(fault).__name__}), and the log has the details"
 
+    desk.writing.pop(item, None)  # a failed one comes last again
     desk.writing[item] = ""
     _ONE_AT_A_TIME.submit(work)
     return ""
 
 
 def _stage(desk: Desk, item: RewriteItem) -> str:
-    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome} {desk.writing.get(item.item)}".strip()
+    ahead = _ahead(desk, item.item)
+    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome} {ahead} {desk.writing.get(item.item)}".strip()
 
 
 def _model(desk: Desk) -> str | None:
