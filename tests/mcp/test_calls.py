@@ -124,6 +124,28 @@ def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over(joi
     assert sum("not begun within" in text for text in found) == 1
 
 
+def test_a_call_that_joins_another_says_since_when_it_is_under_way_and_when_a_silent_model_is_given_up() -> None:
+    listeners, release, runs = [Listener(), Listener()], threading.Event(), []
+    calls = Calls(secrets=NOTHING_HIDDEN, limit=0.2, model_deadline=90)
+
+    def work(progress: Progress) -> Mapping[str, Any]:
+        runs.append(1)
+        progress(0, None, "judging stances")
+        release.wait(30)
+        return {}
+
+    async def one_after_the_other() -> list[Any]:
+        return [await calls.answer(each, "a_tool", work, joined_as="x") for each in listeners]  # type: ignore[arg-type]
+
+    first, second = (error_in(each.model_dump(by_alias=True))["message"] for each in asyncio.run(one_after_the_other()))
+    release.set()
+    assert runs == [1]
+    assert [message for _, message in listeners[0].reports][:2] == ["started", "judging stances"]
+    assert listeners[1].reports[0][1] == "already under way for 0 s: judging stances"
+    assert first.startswith("under way for 0 s and not finished (last report: judging stances); it continues: ")
+    assert second.endswith("If the language model is silent, its question is given up after 90 s")
+
+
 @pytest.mark.parametrize("waits_for", ["networked", "asks_model"])
 def test_what_needs_no_network_never_waits_behind_what_does(waits_for: str) -> None:
     release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)

@@ -56,6 +56,7 @@ class Calls:
 
     secrets: Secrets
     limit: float = 50.0
+    model_deadline: float = 900.0  # after which a question to a language model is given up
     heartbeat: float = 5.0  # between two progress notifications while the work reports none
     local: ThreadPoolExecutor = field(default_factory=lambda: _threads("local"))
     networked: ThreadPoolExecutor = field(default_factory=lambda: _threads("networked"))
@@ -114,7 +115,7 @@ class Calls:
         self, context: Context, work: Work, meanwhile: Meanwhile, pool: ThreadPoolExecutor
     ) -> Mapping[str, Any]:
         over, reports = threading.Event(), _Reports(context)
-        job = self._started(pool, work, reports, over)
+        job = self._started(pool, work, [reports], over)
         pending = asyncio.wrap_future(job)
         try:
             if await self._waited(pending, reports):
@@ -129,20 +130,24 @@ class Calls:
         """Return the result of the work, started by this call or by an earlier one of the same name that is still
         running.
         """
-        reports = _Reports(context)
+        clock, reports, first = asyncio.get_running_loop().time, _Reports(context), "started"
         joined = self._in_progress.get(name)
         if joined is None:
-            over = threading.Event()
-            joined = _SharedWork(self._started(self.lasting, work, reports, over), over, meanwhile)
-            self._in_progress[name] = joined
+            over, listeners = threading.Event(), [reports]
+            job = self._started(self.lasting, work, listeners, over)
+            joined = self._in_progress[name] = _SharedWork(job, over, meanwhile, listeners, began=clock())
             joined.job.add_done_callback(lambda _: self._forget(name, joined))
+        else:
+            reports.last = joined.listeners[0].last
+            first = f"already under way for {clock() - joined.began:.0f} s: {reports.last}"
+            joined.listeners.append(reports)
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
         pending.add_done_callback(
             lambda ended: ended.cancelled() or ended.exception()
         )  # otherwise asyncio logs an error that no call has read
         joined.waiting += 1
         try:
-            if await self._waited(pending, reports):
+            if await self._waited(pending, reports, first):
                 return pending.result()
         except asyncio.CancelledError:
             if joined.waiting == 1:  # no caller is left: it stops at its next step
@@ -153,8 +158,9 @@ class Calls:
             joined.waiting -= 1
             reports.over = True
         reason = (
-            f"not finished within {self.limit:g} s (last report: {reports.last}); it continues: ask the same again "
-            "to wait for its answer, which is not paid for twice"
+            f"under way for {clock() - joined.began:.0f} s and not finished (last report: {reports.last}); it "
+            "continues: ask the same again to wait for its answer, which is not paid for twice. If the language model "
+            f"is silent, its question is given up after {self.model_deadline:g} s"
             if joined.job.running()
             else f"{_not_begun(self.limit)}; ask the same again to wait for its answer"
         )
@@ -166,27 +172,32 @@ class Calls:
             self._in_progress.pop(name, None)
 
     def _started(
-        self, pool: ThreadPoolExecutor, work: Work, reports: "_Reports", over: threading.Event
+        self, pool: ThreadPoolExecutor, work: Work, listeners: "Sequence[_Reports]", over: threading.Event
     ) -> Future[Mapping[str, Any]]:
+        """Start the work, which reports to the calls in `listeners`; calls that join it later are added to them."""
         loop = asyncio.get_running_loop()
 
         def progress(done: int, total: int | None, what: str = "") -> None:
             if over.is_set():
                 raise WorkEnded
-            if not reports.over:
-                line = f"{what} {done} of {total}" if total else what
-                asyncio.run_coroutine_threadsafe(reports.say(line), loop)
+            line = f"{what} {done} of {total}" if total else what
+            for reports in tuple(listeners):
+                reports.last = line
+                if not reports.over:
+                    asyncio.run_coroutine_threadsafe(reports.say(line), loop)
 
         job: Future[Mapping[str, Any]] = pool.submit(_quietly, work, progress, over)
         self._at_work.add(job)
         job.add_done_callback(self._at_work.discard)
         return job
 
-    async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports") -> bool:
+    async def _waited(
+        self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports", first: str = "started"
+    ) -> bool:
         """Wait for the work up to the limit, sending progress notifications; return whether it is done."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.limit
-        await reports.say("started")
+        await reports.say(first)
         while not pending.done():
             left = ends - loop.time()
             if left <= 0:
@@ -216,6 +227,8 @@ class _SharedWork:
     job: Future[Mapping[str, Any]]
     over: threading.Event
     meanwhile: Meanwhile
+    listeners: "list[_Reports]"  # of the calls, over or not
+    began: float  # time of the loop
     waiting: int = 0
 
 
@@ -232,7 +245,6 @@ class _Reports:
     async def say(self, what: str) -> None:
         if self.over:
             return
-        self.last = what
         seconds = round(asyncio.get_running_loop().time() - self._began, 3)
         self._before = max(seconds, round(self._before + 0.001, 3))
         await self._context.report_progress(self._before, None, what)

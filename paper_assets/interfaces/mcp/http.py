@@ -18,9 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from paper_assets.interfaces.mcp.calls import Calls
-from paper_assets.interfaces.mcp.error_answers import Outgoing, folders_of
-from paper_assets.interfaces.mcp.server import build_server
+from paper_assets.interfaces.mcp.server import build_server, open_calls
 from paper_assets.interfaces.server_guard import of_this_machine
 from paper_assets.interfaces.tokens import Authenticator, TooManyTokens
 from paper_assets.settings import Settings
@@ -112,7 +110,7 @@ class McpApplication:
             return self._served[person.name].manager
 
     async def _serve(self, person: Person, *, task_status: TaskStatus[_Served]) -> None:
-        calls = Calls(secrets=Outgoing(self.environ, folders_of(self.settings)), limit=self.settings.call_limit)
+        calls = open_calls(self.settings, self.environ)
         server = build_server(self.settings, self.environ, calls=calls, only=person.profiles)
         manager = StreamableHTTPSessionManager(app=server._lowlevel_server, stateless=True)
         try:

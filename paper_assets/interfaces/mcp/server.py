@@ -274,6 +274,16 @@ class Server(MCPServer[Any]):
             raise InvalidInput(f"{name}: no argument {unknown[0][:60]!r}; there are {', '.join(known)}")
 
 
+def open_calls(settings: Settings, environ: Mapping[str, str]) -> Calls:
+    """Return the threads and limits of a server."""
+    secrets, patient = Outgoing(environ, folders_of(settings)), {**_PATIENCE_WITH_MODELS, **environ}
+    try:
+        given_up = float(patient["PAPER_ASSETS_LLM_DEADLINE"])
+    except ValueError:  # the model's configuration says so when it is asked
+        return Calls(secrets=secrets, limit=settings.call_limit)
+    return Calls(secrets=secrets, limit=settings.call_limit, model_deadline=given_up)
+
+
 def build_server(
     settings: Settings, environ: Mapping[str, str], *, calls: Calls, only: Set[str] | None = None
 ) -> Server:
@@ -343,7 +353,7 @@ def _tools(
 def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     """Serve on standard input and output until the client leaves; then the process is over. Raises InvalidInput."""
     log_to_stderr(environ.get("LOG_LEVEL", ""), Secrets(environ))
-    calls = Calls(secrets=Outgoing(environ, folders_of(settings)), limit=settings.call_limit)
+    calls = open_calls(settings, environ)
     server = build_server(settings, environ, calls=calls)
     # Without this the process would wait for its reader, which cannot be interrupted.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
