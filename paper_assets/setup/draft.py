@@ -115,7 +115,7 @@ def check_name(text: str, *, taken: Collection[str] = ()) -> str:
         )
     if name in taken:
         raise InvalidInput(
-            f"there is already a profile {name!r}; choose another name, for example {_free(name, taken)}"
+            f"there is already a profile {name!r}; choose another name, for example {free_name(name, taken)}"
         )
     return name
 
@@ -130,7 +130,7 @@ def proposed_name(text: str, *, taken: Collection[str] = ()) -> str:
         if len(longer) > LONGEST_NAME - 20 and name:
             break
         name = longer
-    return _free(name[:LONGEST_NAME], taken) if name else ""
+    return free_name(name[:LONGEST_NAME], taken) if name else ""
 
 
 def split_lines(texts: str | Iterable[str]) -> tuple[str, ...]:
@@ -240,7 +240,8 @@ def _reference(token: str) -> str | None:
 _OTHER_SOURCES = frozenset(("biorxiv", "medrxiv"))
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, or its first free numbered form."""
     free, number = name, 2
     while free in taken:
         free, number = f"{name[: LONGEST_NAME - 5]}-{number}", number + 1

@@ -83,7 +83,7 @@ def styleguide(page: Page) -> str:
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
         view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
         note="Saved.", refresh=None, status=200, rows=list(rows()), rated=[None, "worth", "later", "no"], said=said,
-        answer=ANSWER, entry=ENTRY, colours=COLOURS,
+        answer=ANSWER, entry=ENTRY, colours=COLOURS, gone=False,
         where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}", "notes": {}},
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from paper_assets.ranking.final_list import order_value
 from paper_assets.stores.feedback import reading_signals, seen_papers
 from paper_assets.stores.rankings import ranking
 from tests.page.browser import keep_picture, visitor
+from tests.page.in_process import page_client
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
 
 
@@ -504,3 +505,21 @@ def test_a_list_and_a_paper_are_shared_as_markdown(nothing_rated: Page, browser:
         page.get_by_role("button", name="Copy as Markdown").click()
         expect(page.get_by_role("status")).to_contain_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()") == copied[0]
+
+
+def test_a_day_that_was_ranked_once_says_that_there_is_nothing_to_compare(page_of_a_year: Page) -> None:
+    with page_client(page_of_a_year.desk) as client:
+        shown = client.get(f"/p/{PROFILE}/{DAYS[0]}/changes?since=edit").text
+    assert "is the first of that day; nothing to compare." in shown
+    assert "Nothing that a reader would notice" not in shown
+
+
+def test_the_lists_of_a_removed_profile_say_that_it_was_removed(page_of_a_year: Page) -> None:
+    folder = page_of_a_year.desk.folder / "profiles" / PROFILE
+    with page_client(page_of_a_year.desk) as client:
+        assert "was removed" not in client.get(f"/p/{PROFILE}").text
+        aside = folder.rename(folder.with_name("aside"))
+        try:
+            assert f"The profile {PROFILE} was removed and gets no new lists." in client.get(f"/p/{PROFILE}").text
+        finally:
+            aside.rename(folder)

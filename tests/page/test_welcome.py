@@ -94,7 +94,7 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client
     form = {"token": TOKEN, "interests": "traffic forecasting\nmedieval poetry", "keywords": "we study\nzebra"}
     shown = client.post("/welcome/preview", data=form).text
     assert "Your list would be" in shown
-    assert "medieval poetry</span>: 0 papers on topic; other words may find more" in shown
+    assert "“medieval poetry”</span>: 0 papers on topic; other words may find more" in shown
     assert "says little about a paper" in shown
     assert "it matches nothing yet" in shown
     nothing = client.post("/welcome/preview", data={**form, "interests": "medieval poetry"}).text
@@ -141,7 +141,13 @@ def test_the_address_of_a_profile_that_does_not_exist_offers_to_make_it(desk: De
 def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client: TestClient) -> None:
     desk.profile("traffic", {"interests": {"primary": ["traffic"]}})
     client.post("/p/traffic/duplicate", data={"token": TOKEN, "new_name": "roads"})
+    shown = client.post("/p/traffic/rename", data={"token": TOKEN, "new_name": "Cars & Co"})
+    assert "Could not rename traffic: " in shown.text
+    assert "for example cars-co" in shown.text
     client.post("/p/traffic/rename", data={"token": TOKEN, "new_name": "cars"})
+    assert (
+        "cars-2 is a copy of cars" in client.post("/p/cars/duplicate", data={"token": TOKEN, "new_name": "cars"}).text
+    )
     shown = client.post("/p/roads/remove", data={"token": TOKEN})
     assert "Profile roads is removed" in shown.text
     assert "Restore roads" in shown.text

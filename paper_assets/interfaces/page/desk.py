@@ -342,14 +342,16 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     """Render a view inside the frame; `values` go to its template."""
     desk = desk_of(request)
     named = request.path_params.get("profile")
+    seen = named if named and may_see(request, named) else None
     note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     shown = {
         "view": template.partition(".")[0],
-        "profile": named if named and may_see(request, named) else None,
+        "profile": seen,
         "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
         "person": person,
-        "broken": _profile_fault(desk, named) if named and may_see(request, named) else None,
+        "gone": seen is not None and status == 200 and folder_of(desk, seen) is None,
+        "broken": _profile_fault(desk, seen) if seen else None,
         "day": None,
         "token": desk.form_token(request),
         "note": note,

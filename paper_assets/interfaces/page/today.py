@@ -227,13 +227,13 @@ def _changes(request: Request) -> Response:
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
-    shown: dict[str, Any] = {"change": None, "edits": (), "none": None}
+    shown: dict[str, Any] = {"change": None, "edits": (), "reason": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
         changes = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
         shown |= {"change": changes, "edits": listed.edits}
     except NotComputed as fault:
-        shown["none"] = f"{fault}."
+        shown["reason"] = str(fault)
     return page(
         request,
         "changes.html.jinja",

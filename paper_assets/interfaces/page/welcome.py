@@ -45,6 +45,7 @@ from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
     check_name,
+    free_name,
     proposed_name,
     split_lines,
 )
@@ -168,14 +169,22 @@ def add_papers(request: Request) -> Response:
 def rename(request: Request) -> Response:
     """Rename a profile with its ratings and lists."""
     name, wanted = _managed(request)
-    services.rename_profile(place_of(desk_of(request)), name, wanted)
+    try:
+        services.rename_profile(place_of(desk_of(request)), name, wanted)
+    except InvalidInput as fault:
+        return redirect_with_note(request, "/?all=1", f"Could not rename {name}: {fault}.")
     return redirect_with_note(request, "/?all=1", f"Profile {name} is now {wanted}.")
 
 
 def duplicate(request: Request) -> Response:
-    """Copy a profile under another name."""
+    """Copy a profile under another name, or under a free one if its own is given."""
     name, wanted = _managed(request)
-    services.duplicate_profile(place_of(desk_of(request)), name, wanted)
+    place = place_of(desk_of(request))
+    wanted = free_name(name, services.profile_names(place)) if wanted == name else wanted
+    try:
+        services.duplicate_profile(place, name, wanted)
+    except InvalidInput as fault:
+        return redirect_with_note(request, "/?all=1", f"Could not duplicate {name}: {fault}.")
     return redirect_with_note(request, "/?all=1", f"{wanted} is a copy of {name}.")
 
 
