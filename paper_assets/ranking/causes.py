@@ -101,9 +101,12 @@ _LEVEL = ("level", "it was nearly level with others: less than 0.005 decided")
 OTHERS = Cause(kind="others", words="its score is the same; others came or went")
 
 
-def largest_part(two: TwoRankings, paper_id: str) -> Cause:
-    """Return as a cause the part of the paper's own score that differs most, without checking that it had an effect."""
-    parts = two.parts(paper_id)
+def largest_part(two: TwoRankings, paper_id: str, *, up: bool | None = None) -> Cause:
+    """Return as a cause the part of the paper's own score that differs most, without checking that it had an effect.
+
+    `up`: only among the parts that raised the score, or that lowered it.
+    """
+    parts = {name: by for name, by in two.parts(paper_id).items() if up is None or (by > 0) == up}
     name = max(parts, key=lambda part: (abs(parts[part]), part), default=None)
     if name is None or abs(parts[name]) <= NOTICED:
         return OTHERS
@@ -260,10 +263,10 @@ def _influence(then: float, now: float) -> str:
     return f"{'raises' if now > 0 else 'lowers'} its probability by {abs(now):.2f}{before}"
 
 
-def edit(two: TwoRankings, at: int) -> Cause:
-    """Return the cause for an edit, and the part of the score of paper number `at` that changed most."""
+def edit(two: TwoRankings, at: int, *, up: bool) -> Cause:
+    """Return the cause for an edit, and the part that moved the score of paper number `at` most in its direction."""
     words = " and ".join(two.recomputed or two.rules_differ)
-    if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at])).part:
+    if two.recomputed and two.common[at] and (part := largest_part(two, two.ids[at], up=up)).part:
         words += f": {part.words}"
         old, new = (rows[two.ids[at]] for rows in two.rows)
         if not two.weights_only and newer_version(old, new):
@@ -348,18 +351,18 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     if new is None:
         return Causes(all=(gone(two, paper_id),))
     at, arrival = two.at[paper_id], [come(two, paper_id)] if old is None else []
-    rose = (places[0] or 0) > (places[1] or 0)
+    up = outcome == "entered" or (outcome == "moved" and (places[0] or 0) > (places[1] or 0))
 
     def flips(without: ReadingList) -> bool:
         if outcome == "entered":
             return not without.listed[at]
         if outcome == "left":
             return bool(without.listed[at])
-        return bool(without.place[at] > two.now.place[at] if rose else without.place[at] < two.now.place[at])
+        return bool(without.place[at] > two.now.place[at] if up else without.place[at] < two.now.place[at])
 
     if bool(two.now.listed[at]) != (outcome != "left"):  # the stored list was made by unknown rules
         return Causes(all=tuple(arrival) or (largest_part(two, paper_id),))
-    possible = list(_possible_causes(two, at))
+    possible = list(_possible_causes(two, at, up=up))
     counting = []
     for change in possible:
         without = arrange(change.undo(two.new))
@@ -373,19 +376,18 @@ def why(two: TwoRankings, paper_id: str, outcome: Outcome, places: tuple[int | N
     holding = (*structural, *arrival, *(cause for late, *_, cause in counting if late))
     if holding:
         return Causes(all=holding)
-    up = outcome == "entered" or (outcome == "moved" and rose)
     helped = [change for change in possible if change.by == 0 or (change.by > 0) == up]  # the rest worked against it
     together = _together(two, helped, flips) or _together(two, possible, flips)
     return Causes(all=tuple(together), decisive=len(together)) if together else Causes(all=(OTHERS,))
 
 
-def _possible_causes(two: TwoRankings, at: int) -> Iterator[_Possible]:
-    """Yield every change that may have moved paper number `at`, which is a candidate of the later ranking."""
+def _possible_causes(two: TwoRankings, at: int, *, up: bool) -> Iterator[_Possible]:
+    """Yield every change that may have moved paper number `at`, a candidate of the later ranking, up or down."""
     yield from _claims(two, at)
     recomputed = two.recomputed
     if recomputed or two.rules_differ:
         yield _Possible(
-            kind="edit", undo=lambda papers: _before_the_edit(two, papers), describe=lambda _: edit(two, at)
+            kind="edit", undo=lambda papers: _before_the_edit(two, papers), describe=lambda _: edit(two, at, up=up)
         )
     if (rule := two.new.rules.line_rule) and two.first_list_before == (not rule.first_list):
         yield _Possible(

@@ -61,6 +61,13 @@ def test_a_paper_that_rose_into_the_list_names_the_dimension_that_moved_it() -> 
     assert [(move.paper_id, move.before, move.after) for move in changes.left] == [("b", 2, None)]
 
 
+def test_a_paper_that_rises_by_new_scores_names_a_part_that_rose_even_where_another_fell_more() -> None:
+    before = rows(("a", {}), ("b", {}), ("c", {"must_keywords": 0.4}))
+    after = rows(("b", {}), ("c", {"must_keywords": 0.0, "recency": 0.6}), ("a", {"semantic_relevance": 0.1}))
+    (entered,) = compared(before, after, calibration="new").entered
+    assert (entered.paper_id, entered.reason) == ("c", "another calibration: how recent it is +0.020")
+
+
 def test_a_paper_that_left_says_whether_a_filter_or_the_window_took_it() -> None:
     before = rows(("a", {}), ("b", {}))
     changes = compared(before, rows(("c", {}), ("d", {})), removed={"a": "ALREADY_SHOWN"})
