@@ -196,7 +196,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
         if _listed_with(papers, at, probability=line, weight=weight):
             return f"{words}; with that it would be in, whatever else it brings."
         needed = _probability_needed(papers, at, weight)
-        return f"{words}; {_tenths(needed)} would bring it into the list." if needed else f"{words}."
+        return f"{words}, and {_tenths(needed)} to come into this list." if needed else f"{words}."
     last = _last_for_its_score(rows, header)
     if last is None:
         return f"Not among the first {shown}: all places are taken for an interest or by the contrastive pick."
