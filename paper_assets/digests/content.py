@@ -222,8 +222,10 @@ class Digest:
     also_rewritten: tuple[Rewritten, ...]
 
 
-def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
-    """Build the digest of a stored day. Equal rows give equal digests: nothing here reads the clock.
+def digest_of(stored: Stored, *, config: RewritingConfig, edits_named: bool = True) -> Digest:
+    """Build the digest of a stored day; `edits_named` is that of `change_set`.
+
+    Equal rows give equal digests: nothing here reads the clock.
 
     A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
     """
@@ -238,7 +240,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
     maybe, maybe_unshown = _entries(ranking.maybe, entry, places=places, faults=faults)
     changes = _each(
         stored.changes,
-        lambda change: change_set(change[1], since=change[0], titles=titles),
+        lambda change: change_set(change[1], since=change[0], titles=titles, edits_named=edits_named),
         named=lambda change: f"what changed since {change[0]}",
         faults=faults,
     )

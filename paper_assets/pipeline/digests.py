@@ -158,11 +158,11 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
     ]
 
 
-def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
-    """Build the digest of the profile's day from the stores. Raises NotComputed if there is no ranking."""
+def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings, edits_named: bool = True) -> Digest:
+    """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
     with warehouse.read_together() as opened:
         stored, _ = _stored_day(opened, profile, day)
-    return digest_of(stored, config=settings.rewriting)
+    return digest_of(stored, config=settings.rewriting, edits_named=edits_named)
 
 
 def _gathered(

@@ -12,11 +12,13 @@ from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.ranking.final_list import order_value
+from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import ranking, ranking_inputs
 from paper_assets.text.numbers import percent
 from tests.desk import Desk
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.in_process import page_client
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 from tests.rewriting.scripted import NOW
 
@@ -29,6 +31,7 @@ def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
     """Rank the profile as its file is now; return paper, match and probability of the stored list."""
     settings = desk.settings
     profile = load_profile(desk.folder / "profiles" / PROFILE)
+    keep_profile(desk.warehouse, profile)
     keep_candidates(desk.warehouse, profile_day(desk.warehouse, profile, LATEST, settings=settings), settings=settings)
     embedder = load_embedder(settings.embedding_model)
     keep_ranking(desk.warehouse, profile, LATEST, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
@@ -51,6 +54,7 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
 ) -> None:
     desk = page_of_a_year.desk
     before = ranking_inputs(desk.warehouse, LATEST, PROFILE), file_of(page_of_a_year).read_bytes()
+    keep_profile(desk.warehouse, load_profile(desk.folder / "profiles" / PROFILE))
     try:
         with visitor(browser) as page:
             page.goto(f"{page_of_a_year.today}/profile")
@@ -73,6 +77,10 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
             (paper, f"{percent(probability)} on topic, match {match:.2f}" + (", new" if "new" in figures else ""))
             for (paper, match, probability), (_, figures) in zip(stored, seen, strict=True)
         ]
+        with page_client(desk) as client:
+            today, changes = (client.get(f"/p/{PROFILE}{view}").text for view in ("", f"/{LATEST}/changes?since=edit"))
+        assert "your edit: relevance to your interests" in today and "interests.primary" not in today
+        assert "<li>Main interests: + speech recognition for rare languages" in changes
     finally:
         file_of(page_of_a_year).write_bytes(before[1])
         ranked_by_a_run(desk)

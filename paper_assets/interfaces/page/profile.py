@@ -170,6 +170,7 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
 WEIGHTS: tuple[Field, ...] = tuple(
     Field(key=f"ranking.weights.{name}", label=DIMENSIONS_IN_WORDS[name], kind="real") for name in DIMENSIONS
 )
+LABELS = {form_field.key: form_field.label for _, fields in GROUPS for form_field in fields}
 OWN_WEIGHTS = "own-weights"
 
 

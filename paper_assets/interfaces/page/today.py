@@ -40,6 +40,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
+from paper_assets.interfaces.page.profile import LABELS
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
@@ -84,7 +85,7 @@ def show_day(request: Request) -> Response:
         profile = profile_of(request)
         day = day_of(request, profile)
         stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
-        digest = gather(warehouse, profile, day, settings=desk.settings)
+        digest = gather(warehouse, profile, day, settings=desk.settings, edits_named=False)
         ratings = ratings_by_id(warehouse, profile)
         state = _state(warehouse, profile, day)
         shown, maybe = _lists(digest, stored)
@@ -231,7 +232,7 @@ def _changes(request: Request) -> Response:
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
         changes = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
-        shown |= {"change": changes, "edits": listed.edits}
+        shown |= {"change": changes, "edits": [_labelled(edit) for edit in listed.edits]}
     except NotComputed as fault:
         shown["reason"] = str(fault)
     return page(
@@ -243,6 +244,12 @@ def _changes(request: Request) -> Response:
         earlier=earlier[:_MOST_DAYS],
         **shown,
     )
+
+
+def _labelled(edit: str) -> str:
+    """Return an edit of the profile with the label of its field in the form instead of the key in the file."""
+    key, colon, values = edit.partition(": ")
+    return f"{LABELS.get(key, key)}{colon}{values}"
 
 
 def brief_of(entry: Entry) -> Brief:
