@@ -60,12 +60,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """A new profile: its folder, the import of its library, and remarks for the reader."""
+    """A profile that was made or added to: its folder, the import of its library, and remarks for the reader.
+
+    `papers`: how many papers were added that it did not like before.
+    """
 
     name: str
     folder: Path
     imported: Imported | None
     notes: tuple[str, ...]
+    papers: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +133,9 @@ def add_to_profile(
     profile_content(edited, source=str(file))
     if edited != record:
         write_json(file, edited, version=version, turns=place.lock)
-    return _with_library(Created(name=name, folder=folder, imported=None, notes=notes), place, library, now=now)
+    before, after = (len((each.get("interests") or {}).get("papers") or ()) for each in (record, edited))
+    created = Created(name=name, folder=folder, imported=None, notes=notes, papers=after - before)
+    return _with_library(created, place, library, now=now)
 
 
 def _with_library(created: Created, place: Place, library: Sequence[Entry], *, now: datetime) -> Created:

@@ -187,6 +187,7 @@ def test_papers_are_added_to_a_profile_and_a_library_adds_only_what_is_new(desk:
         assert 'href="/p/traffic/add"' in client.get("/p/traffic/profile").text
         form = {"token": TOKEN, "papers": "https://arxiv.org/abs/2501.12345v2"}
         assert "1 paper added" in client.post("/p/traffic/add", data=form).text
+        assert "No new papers" in client.post("/p/traffic/add", data=form).text
         for words in ("1 work of the library read, 1 newly liked", "1 work of the library read, 0 newly liked"):
             text = client.post("/p/traffic/add", data={"token": TOKEN}, files={"library": ("a.bib", bib)}).text
             assert words in text

@@ -17,7 +17,7 @@ from paper_assets.stores.rankings import ranking, ranking_inputs
 from paper_assets.text.numbers import percent
 from tests.desk import Desk
 from tests.mcp.ranked_desk import NOBODY
-from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
+from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
 from tests.page.in_process import page_client
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 from tests.rewriting.scripted import NOW
@@ -199,3 +199,26 @@ def test_a_field_that_tab_reaches_is_never_covered(
                     break
                 assert top >= -1 and bottom <= free + 1, f"{name} is covered: {top:.0f} to {bottom:.0f} of {free:.0f}"
             assert at_the_end
+
+
+def test_liked_papers_are_shown_by_title_and_removed(page_of_a_year: Page, browser: Browser) -> None:
+    file = file_of(page_of_a_year)
+    before = file.read_bytes()
+    liked = ["2603.00900", {"title": "A paper from elsewhere", "abstract": "Of ponds."}, {"paper_id": "2603.00201"}]
+    file.write_text(json.dumps({**CONTENT, "interests": {"papers": liked}}), encoding="utf-8")
+    try:
+        with visitor(browser, width=390) as page:
+            page.goto(f"{page_of_a_year.today}/profile")
+            papers = page.get_by_role("group", name="Papers you like")
+            assert small_targets(page) == []
+            papers.get_by_label("A paper from elsewhere").check()
+            papers.get_by_role("checkbox").first.check()
+            assert papers.locator("label").first.inner_text().strip() != "2603.00900"
+            page.get_by_role("button", name="Save").click()
+            expect(page.get_by_role("status")).to_contain_text("Profile saved")
+            assert json.loads(file.read_text("utf-8"))["interests"] == {"papers": liked[2:]}
+            papers.get_by_role("checkbox").check()
+            page.get_by_role("button", name="Save").click()
+            expect(page.locator("#interests-primary-fault")).to_contain_text("keep a paper you like")
+    finally:
+        file.write_bytes(before)

@@ -41,12 +41,13 @@ from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.final_list import order_value
 from paper_assets.rewriting.policy import LEVELS
+from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import ranking
 from paper_assets.text.cleaning import one_line
 from paper_assets.weights import DIMENSIONS
 
-Kind = Literal["lines", "number", "real", "switch", "choice", "several"]
+Kind = Literal["lines", "number", "real", "switch", "choice", "several", "papers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
             Field(key="interests.primary", label="Main interests", kind="lines", hint=_ONE_A_LINE),
             Field(key="interests.secondary", label="Secondary", kind="lines", hint=_ONE_A_LINE),
             Field(key="interests.exploratory", label="Exploratory", kind="lines", hint=_ONE_A_LINE),
+            Field(key="interests.papers", label="Papers you like", kind="papers", hint="tick those to remove"),
         ),
     ),
     (
@@ -180,7 +182,9 @@ def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> d
     for form_field in _fields():
         value = _at(record, form_field.key)
         value = form_field.default if value is None else value
-        if form_field.kind == "lines":
+        if form_field.kind == "papers":
+            typed[form_field.name] = []
+        elif form_field.kind == "lines":
             typed[form_field.name] = "\n".join(map(str, value or ()))
         elif form_field.kind in ("switch", "several"):
             typed[form_field.name] = value or ([] if form_field.kind == "several" else False)
@@ -197,7 +201,7 @@ def submitted_values(form: Any) -> dict[str, Any]:
     """Return the values of the form's fields as they were submitted."""
     typed: dict[str, Any] = {OWN_WEIGHTS: form.get(OWN_WEIGHTS) == "on"}
     for form_field in (*_fields(), *WEIGHTS):
-        if form_field.kind == "several":
+        if form_field.kind in ("several", "papers"):
             typed[form_field.name] = form.getlist(form_field.name)
         else:
             typed[form_field.name] = (
@@ -210,6 +214,12 @@ def edited_record(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[s
     """Return the file's record with the submitted values; defaults that the file did not contain are not added."""
     edited = deepcopy(dict(record))
     for form_field in _fields():
+        if form_field.kind == "papers":  # only those to remove are submitted, so that none is lost by an old page
+            held = _at(record, form_field.key) or []
+            kept = [entry for entry in held if _liked_name(entry) not in typed[form_field.name]]
+            if len(kept) < len(held):
+                _put(edited, form_field.key, kept)
+            continue
         value = _value(form_field, typed[form_field.name])
         if _at(record, form_field.key) is None and value in (form_field.default, [], None):
             continue
@@ -233,8 +243,8 @@ def field_faults(record: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             path = ".".join(str(part) for part in fault["loc"] if not isinstance(part, int))
             place = names.get(path) or (OWN_WEIGHTS if path.startswith("ranking.weights") else None)
             message = _message(dict(fault))
-            if not path and message.startswith("interests: "):
-                place, message = names["interests.primary"], "Enter at least one interest."
+            if not path and message.startswith("Interests: "):
+                place, message = names["interests.primary"], "Enter at least one interest, or keep a paper you like."
             if place:
                 by_field.setdefault(place, message)
             else:
@@ -282,6 +292,11 @@ def _at(record: Mapping[str, Any], key: str) -> Any:
     for part in key.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
+
+
+def _liked_name(entry: Any) -> str:
+    """Return the id of a liked paper in the file, or else its title."""
+    return str((entry.get("paper_id") or entry.get("title")) if isinstance(entry, Mapping) else entry)
 
 
 def _put(record: dict[str, Any], key: str, value: Any) -> None:
@@ -354,7 +369,7 @@ def save_profile(request: Request) -> Response:
         faults, other = field_faults(edited)
         if faults or other:
             count = "one field" if len(faults) == 1 else f"{len(faults)} fields"
-            reason = " ".join(other) or f"correct {count} below"
+            reason = " ".join(other).removesuffix(".") or f"correct {count} below"
             return _page(
                 request, replace(form, faults=faults, fault=f"Could not save the profile: {reason}."), status=400
             )
@@ -385,6 +400,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         groups=GROUPS,
         weights=WEIGHTS,
         own_weights=OWN_WEIGHTS,
+        liked=_liked_papers(desk, profile),
         typed=form.values,
         version=form.version,
         refused=form.refused,
@@ -455,6 +471,22 @@ def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
     if not isinstance(record, dict):
         raise InvalidProfile(f"{file}: expected an object with the key interests; fix it in an editor")
     return record, version
+
+
+def _liked_papers(desk: Desk, profile: str) -> list[tuple[str, str]]:
+    """Return the names and titles of the liked papers in the profile's file; none if it cannot be read."""
+    try:
+        entries = _at(_read_file(desk, profile)[0], "interests.papers")
+    except InvalidProfile:
+        return []
+    titles = {_liked_name(entry): _liked_title(entry) for entry in entries} if isinstance(entries, list) else {}
+    stored = papers_by_id(desk.warehouse, list(titles)).select(["paper_id", "title"]).to_pylist()
+    titles |= {row["paper_id"]: row["title"] for row in stored}
+    return [(name, readable_title(title)) for name, title in titles.items()]
+
+
+def _liked_title(entry: Any) -> str:
+    return str((isinstance(entry, Mapping) and entry.get("title")) or _liked_name(entry))
 
 
 def _weights(desk: Desk, record: dict[str, Any]) -> dict[str, float]:

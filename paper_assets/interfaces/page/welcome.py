@@ -158,7 +158,7 @@ def add_papers(request: Request) -> Response:
         added = services.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
     except FieldFault as fault:
         return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
-    notes = [f"{count_of(len(papers), 'paper')} added." if papers else ""]
+    notes = [f"{count_of(added.papers, 'paper')} added." if added.papers else "No new papers." if papers else ""]
     if added.imported:
         read, new = added.imported.read, len(added.imported.new)
         notes.append(f"{count_of(read, 'work')} of the library read, {new} newly liked.")
