@@ -279,7 +279,7 @@ def open_calls(settings: Settings, environ: Mapping[str, str]) -> Calls:
     secrets, patient = Outgoing(environ, folders_of(settings)), {**_PATIENCE_WITH_MODELS, **environ}
     try:
         given_up = float(patient["PAPER_ASSETS_LLM_DEADLINE"])
-    except ValueError:  # the model's configuration says so when it is asked
+    except ValueError:  # reported when the model is asked
         return Calls(secrets=secrets, limit=settings.call_limit)
     return Calls(secrets=secrets, limit=settings.call_limit, model_deadline=given_up)
 
