@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,7 +24,7 @@ from paper_assets import small_files
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.paper_id import unversioned
 from paper_assets.small_files import first_fault, is_broken_link, is_present
-from paper_assets.text.cleaning import encodable
+from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.weights import Weights
 
@@ -36,7 +37,17 @@ InterestMode = Literal["seed", "lanes", "library", "hybrid"]
 
 PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+
+def _visible(text: str) -> str:
+    cleaned = without_controls(text).strip()
+    if not any(character.isprintable() and not character.isspace() for character in cleaned):
+        raise ValueError("it has no visible character; write words, or remove it")
+    return cleaned
+
+
+Words = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000), AfterValidator(_visible)
+]
 
 
 class _Part(BaseModel):
@@ -222,7 +233,7 @@ def profile_content(record: object, *, source: str) -> ProfileContent:
     if not isinstance(record, dict):
         raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
     try:
-        return ProfileContent.model_validate_json(json.dumps(record))
+        return ProfileContent.model_validate_json(encodable(json.dumps(record, ensure_ascii=False)))
     except ValidationError as error:
         raise InvalidProfile(f"{source}: {first_fault(error)}") from None
 
@@ -300,11 +311,24 @@ def load_history(file: Path, *, missing_ok: bool) -> frozenset[str]:
 
 
 def read_json(file: Path) -> object:
-    """Return any JSON file of a profile. Raises InvalidProfile naming the file and the line that is wrong."""
+    """Return any JSON file of a profile, without control characters in its texts.
+
+    Raises InvalidProfile naming the file and the line that is wrong, or a key that appears twice.
+    """
     try:
-        return small_files.read_json(file)
+        return _cleaned(small_files.read_json(file, unique_keys=True))
     except InvalidInput as fault:
         raise InvalidProfile(str(fault)) from None
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, list):
+        return [_cleaned(entry) for entry in value]
+    if isinstance(value, dict):
+        return {without_controls(key): _cleaned(entry) for key, entry in value.items()}
+    return value
 
 
 def _load_questions(file: Path) -> tuple[Mapping[str, Any], ...]:

@@ -93,7 +93,7 @@ def read_text(file: Path, *, most_bytes: int = MOST_BYTES) -> str:
     return _text(read_small(file, most_bytes=most_bytes), file)
 
 
-def read_json(file: Path, *, most_bytes: int = MOST_BYTES) -> object:
+def read_json(file: Path, *, most_bytes: int = MOST_BYTES, unique_keys: bool = False) -> object:
     """Return the value in a JSON file; `-` is standard input. Raises InvalidInput with the file and the wrong line."""
     if str(file) == "-":
         content = sys.stdin.buffer.read(most_bytes + 1)
@@ -101,14 +101,22 @@ def read_json(file: Path, *, most_bytes: int = MOST_BYTES) -> object:
             raise InvalidInput(
                 f"standard input is larger than {most_bytes / 1e6:g} MB, too large for what it should hold"
             )
-        return parse_json(_text(content, Path("standard input")), source="standard input")
-    return parse_json(read_text(file, most_bytes=most_bytes), source=_named(file))
+        return parse_json(_text(content, Path("standard input")), source="standard input", unique_keys=unique_keys)
+    return parse_json(read_text(file, most_bytes=most_bytes), source=_named(file), unique_keys=unique_keys)
 
 
-def parse_json(text: str | bytes, *, source: str) -> object:
-    """Parse JSON with limited numbers and nesting. Raises InvalidInput with `source` and what is wrong."""
+def parse_json(text: str | bytes, *, source: str, unique_keys: bool = False) -> object:
+    """Parse JSON with limited numbers and nesting. Raises InvalidInput with `source` and what is wrong.
+
+    With `unique_keys` an object that has a key twice is refused; without it the last value counts.
+    """
     try:
-        value: object = json.loads(text, parse_int=partial(_number, kind=int), parse_float=partial(_number, kind=float))
+        value: object = json.loads(
+            text,
+            parse_int=partial(_number, kind=int),
+            parse_float=partial(_number, kind=float),
+            object_pairs_hook=_unique if unique_keys else None,
+        )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InvalidInput(f"{source}: not valid JSON at {where}: {error.msg}") from None
@@ -149,6 +157,15 @@ def _number(digits: str, kind: Callable[[str], float]) -> float:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"it has a number of {len(digits)} digits; at most {_MOST_DIGITS} are accepted")
     return kind(digits)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record: dict[str, object] = {}
+    for key, value in pairs:
+        if key in record:
+            raise ValueError(f"the key {key[:60]!r} appears twice in one object; merge the two values or remove one")
+        record[key] = value
+    return record
 
 
 def _too_deep(value: object) -> bool:

@@ -33,6 +33,7 @@ def written(folder: Path, **files: object) -> Path:
         ({}, "interests"),
         ({"interests": {"primary": "graphs"}}, "interests.primary"),
         ({"interests": {"primary": ["  "]}}, "interests.primary.0"),
+        ({"interests": {"primary": ["\x01\u200b"]}}, "interests.primary.0: it has no visible character"),
         ({**GOOD, "keyword": {}}, "keyword: unknown key"),
         ({**GOOD, "keywords": {"exclude": {"hards": []}}}, "keywords.exclude.hards: unknown key"),
         ({**GOOD, "ranking": {"top_k": "5"}}, "ranking.top_k"),
@@ -62,6 +63,7 @@ def test_a_wrong_key_or_type_is_named_with_the_file(record: dict[str, object], n
         (b"\xff\xfe\x00", "UTF-8"),
         (b"[1, 2]", "object"),
         (b"[" * 100_000, "nested"),
+        (b'{"interests": {"primary": ["a"], "primary": ["b"]}}', "the key 'primary' appears twice"),
     ],
 )
 def test_an_unreadable_profile_is_named_with_the_remedy(tmp_path: Path, raw: bytes, named: str) -> None:
@@ -71,6 +73,12 @@ def test_an_unreadable_profile_is_named_with_the_remedy(tmp_path: Path, raw: byt
     with pytest.raises(InvalidProfile, match=named) as refusal:
         load_profile(file.parent)
     assert str(file) in str(refusal.value)
+
+
+def test_control_characters_and_half_characters_are_removed_from_a_profile(tmp_path: Path) -> None:
+    texts = ["\x1b[31mgra\u202ephs", "half \ud800of a pair", "👩\u200d🔬 می\u200cخواهم"]
+    folder = written(tmp_path / "ann", profile={"interests": {"primary": texts}})
+    assert load_profile(folder).content.interests.primary == ["[31mgraphs", "half of a pair", texts[2]]
 
 
 def test_the_history_is_part_of_the_profile_and_its_ids_have_no_version(tmp_path: Path) -> None:

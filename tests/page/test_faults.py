@@ -145,6 +145,33 @@ def test_a_broken_profile_shows_its_fault_on_its_own_pages_and_in_health(
         broken.parent.rmdir()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        ('"interests": {"primary": 5}', "Input should be a valid array."),
+        ('"interests": {"primary": "graphs"}', ">graphs</textarea>"),
+        ('"ranking": {"weights": {"semantic": 1, "recency": "0.3", "author_trust": null}}', 'value="0.3"'),
+        ('"ranking": {"purpose": ["general"], "weights": [1]}', "has an error"),
+        ('"rewriting": {"target_levels": 7}, "feed": {"repeat": "yes", "categories": true}', "has an error"),
+        (
+            '"interests": {"primary": ["\\ud800 \\u001b[31mgra\\u202ephs\\nof proteins"]}',
+            "[31mgraphs of proteins</textarea>",
+        ),
+    ],
+)
+def test_the_form_shows_a_profile_that_is_wrong_in_any_way_to_be_repaired(
+    client: TestClient, page_of_a_year: Page, wrong: str, shown: str
+) -> None:
+    file = page_of_a_year.desk.profile("wrong", "{" + wrong + "}")
+    try:
+        answer = client.get("/p/wrong/profile")
+        assert answer.status_code == 200 and shown in answer.text
+        assert not re.search("[\x1b\u202e]", answer.text)
+    finally:
+        file.unlink()
+        file.parent.rmdir()
+
+
 def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     client: TestClient, page_of_a_year: Page
 ) -> None:

@@ -177,7 +177,10 @@ OWN_WEIGHTS = "own-weights"
 
 
 def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> dict[str, Any]:
-    """Return the values of the form's fields for a record. `weights`: those that apply if the record has none."""
+    """Return the values of the form's fields for a record, which may be invalid in any way: the form repairs it.
+
+    `weights`: those that apply if the record has none.
+    """
     typed: dict[str, Any] = {}
     for form_field in _fields():
         value = _at(record, form_field.key)
@@ -185,16 +188,27 @@ def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> d
         if form_field.kind == "papers":
             typed[form_field.name] = []
         elif form_field.kind == "lines":
-            typed[form_field.name] = "\n".join(map(str, value or ()))
-        elif form_field.kind in ("switch", "several"):
-            typed[form_field.name] = value or ([] if form_field.kind == "several" else False)
+            typed[form_field.name] = "\n".join(one_line(str(entry)) for entry in _entries(value))
+        elif form_field.kind == "several":
+            typed[form_field.name] = [str(entry) for entry in _entries(value)]
+        elif form_field.kind == "switch":
+            typed[form_field.name] = bool(value)
         else:
             typed[form_field.name] = "" if value is None else f"{value}"
     own = _at(record, "ranking.weights")
     typed[OWN_WEIGHTS] = bool(own)
+    shown = own or weights
     for form_field, name in zip(WEIGHTS, DIMENSIONS, strict=True):
-        typed[form_field.name] = f"{(own or weights).get(name, ''):g}" if isinstance(own or weights, Mapping) else ""
+        value = shown.get(name, "") if isinstance(shown, Mapping) else ""
+        typed[form_field.name] = f"{value:g}" if isinstance(value, int | float) else str(value)
     return typed
+
+
+def _entries(value: object) -> list[object]:
+    """Return the entries of a list; anything else, which only an invalid file has, is its one entry."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def submitted_values(form: Any) -> dict[str, Any]:
@@ -494,4 +508,4 @@ def _weights(desk: Desk, record: dict[str, Any]) -> dict[str, float]:
     options = record.get("ranking")
     purpose = options.get("purpose", "general") if isinstance(options, dict) else "general"
     weights = desk.settings.scoring.weights
-    return dict(zip(DIMENSIONS, weights.get(purpose, weights["general"]), strict=True))
+    return dict(zip(DIMENSIONS, weights.get(str(purpose), weights["general"]), strict=True))
