@@ -120,11 +120,16 @@ class Constraints(_Part):
 
 
 class FeedOptions(_Part):
-    """Which papers reach the profile: arXiv categories (None = all stored), a window of days, repeats or not."""
+    """Which papers reach the profile: arXiv categories (without any, all stored), a window of days, repeats or not."""
 
     categories: list[Words] | None = None
     window_days: int = Field(7, ge=1, le=366)
     repeat: bool = False
+
+    @field_validator("categories")
+    @classmethod
+    def _none_means_all(cls, categories: list[str] | None) -> list[str] | None:
+        return categories or None
 
 
 class RankingOptions(_Part):

@@ -231,6 +231,10 @@ def test_weights_are_part_of_the_profile_and_survive_the_store() -> None:
     assert profile_from_mapping("lab", profile_to_mapping(profile)) == profile
 
 
+def test_an_empty_list_of_categories_follows_all_as_a_missing_one_does() -> None:
+    assert profile_content({**GOOD, "feed": {"categories": []}}, source="ann") == profile_content(GOOD, source="ann")
+
+
 def test_a_threshold_is_part_of_the_profile_only_if_it_is_set() -> None:
     assert with_ranking(line=None).content_hash == with_ranking(weights=None).content_hash
     assert with_ranking(line=0.3).content_hash != with_ranking(line=None).content_hash

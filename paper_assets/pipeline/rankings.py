@@ -29,7 +29,14 @@ from paper_assets.ranking.rank import (
 )
 from paper_assets.ranking.relevance import InterestQueries
 from paper_assets.ranking.result import Reader, ranking_result
-from paper_assets.ranking.unmatched import DAYS, preferences_of, sentences, unmatched_preferences
+from paper_assets.ranking.unmatched import (
+    DAYS,
+    category_sentence,
+    preferences_of,
+    sentences,
+    unmatched_categories,
+    unmatched_preferences,
+)
 from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import vectors_of
@@ -111,13 +118,17 @@ def with_stored_vectors(
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
-    """Return the task's warnings, and one for each preference that matches nothing in its papers and the last month."""
-    left = unmatched_preferences(preferences_of(profile.content), task.candidates)
-    if not left:
-        return list(task.warnings)
-    first, categories = task.as_of - timedelta(days=DAYS - 1), profile.content.feed.categories
-    month = columns_between(warehouse, first, task.as_of, left.columns, categories=categories)
-    return [*task.warnings, *sentences(left, month)]
+    """Return the task's warnings, and one for each preference and category without a paper in the last month."""
+    warnings, first, categories = list(task.warnings), task.as_of - timedelta(days=DAYS - 1), None
+    if followed := profile.content.feed.categories:
+        categories = followed
+        if unmatched := unmatched_categories(followed, task.candidates):
+            month = columns_between(warehouse, first, task.as_of, ["categories"])
+            unmatched = unmatched_categories(unmatched, month) if month.num_rows else ()
+        warnings += [category_sentence(unmatched)] if unmatched else []
+    if left := unmatched_preferences(preferences_of(profile.content), task.candidates):
+        warnings += sentences(left, columns_between(warehouse, first, task.as_of, left.columns, categories=categories))
+    return warnings
 
 
 def _vectors(

@@ -85,6 +85,11 @@ def distinct(keywords: Sequence[str], *, title_only: bool = False) -> list[str]:
     return list(first.values())
 
 
+def matching_nothing(keywords: Sequence[str]) -> list[str]:
+    """Return the keywords without a letter or digit, which match no text, each once."""
+    return [keyword for keyword in dict.fromkeys(keywords) if not _read(keyword, title_only=False).phrase]
+
+
 def paper_texts(table: pa.Table) -> pa.ChunkedArray:
     """Return the title and abstract of each paper as one text to search in."""
     import pyarrow.compute as pc

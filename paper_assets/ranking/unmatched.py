@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
+from paper_assets.ranking.keywords import distinct, keywords_in, matching_nothing, paper_texts
 
 DAYS: Final = 30
 UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence
@@ -51,7 +51,7 @@ def preferences_of(content: ProfileContent) -> Preferences:
     return Preferences(
         authors=tuple(dict.fromkeys(content.preferred_authors)),
         institutions=tuple(dict.fromkeys(content.preferred_institutions)),
-        must_keywords=tuple(distinct(content.keywords.must_include)),
+        must_keywords=(*distinct(content.keywords.must_include), *matching_nothing(content.keywords.must_include)),
     )
 
 
@@ -90,6 +90,17 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
     if left.must_keywords:
         texts.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
     return texts
+
+
+def unmatched_categories(followed: Sequence[str], papers: pa.Table) -> tuple[str, ...]:
+    """Return the categories that no paper of the table is in."""
+    stored = set(_names(papers, "categories").to_pylist()) if papers.num_rows else set()
+    return tuple(category for category in dict.fromkeys(followed) if category not in stored)
+
+
+def category_sentence(categories: Sequence[str]) -> str:
+    """Return a sentence that names the categories without a paper in the last `DAYS` days."""
+    return f"{UNMET} is in {_listed(categories)}; check how the category is written, or fetch its papers"
 
 
 def _without_match(

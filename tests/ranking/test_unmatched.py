@@ -45,6 +45,11 @@ def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
     ]
 
 
+def test_a_must_keyword_of_symbols_only_is_named_as_one_that_never_matches() -> None:
+    (line,) = sentences_about([paper(abstract="Kelps?")], keywords={"must_include": ["?", "kelp", "title:", "?"]})
+    assert line == "no paper of the last 30 days holds the must keyword ? or title:"
+
+
 def test_without_any_affiliation_the_reason_and_the_remedy_are_named() -> None:
     (line,) = sentences_about([paper()], preferred_institutions=["ETH", "MIT", "Bell Labs"])
     assert "has an affiliation" in line
@@ -92,3 +97,15 @@ def test_the_ranking_and_the_digest_report_it_as_of_the_day_and_for_thirty_days(
 
 def test_a_paper_outside_the_profile_s_categories_meets_nothing(tmp_path: Path) -> None:
     assert any("Ana Li" in line for line in ranked(tmp_path, 20, categories=["cs.LG"]).header["warnings"])
+
+
+def test_a_followed_category_without_a_paper_is_named(tmp_path: Path) -> None:
+    def lines(name: str, *categories: str) -> list[str]:
+        warnings = ranked(tmp_path / name, 20, categories=list(categories)).header["warnings"]
+        return [line for line in warnings if " is in " in line]
+
+    assert lines("stored", "cs.LG", "cs.CL") == []  # a paper that is not new is enough
+    (line,) = lines("typed", "cs.cl", "cs.LG", "xx.YY")
+    assert line.startswith("no paper of the last 30 days is in cs.cl or xx.YY; check how the category is written")
+    (line,) = lines("nothing", "xx.YY")
+    assert "is in xx.YY;" in line
