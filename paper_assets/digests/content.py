@@ -265,7 +265,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig, edits_named: bool = Tr
             likely=any(probability_of(each) >= 0.5 for each in shown),
             maybe=len(maybe),
         ),
-        window=window(len(stored.candidates), _reasons(stored.candidates)),
+        window=window(len(stored.candidates), reasons_of(stored.candidates)),
         entries=listed,
         maybe=maybe,
         unshown=(*listed_unshown, *maybe_unshown),
@@ -339,7 +339,7 @@ def _entries(
     return tuple(made), tuple(unshown)
 
 
-def _reasons(candidates: Sequence[Mapping[str, Any]]) -> Counter[str]:
+def reasons_of(candidates: Sequence[Mapping[str, Any]]) -> Counter[str]:
     """Count the removed papers by the code of their filter."""
     return Counter(str(row["reason"]).partition(":")[0] for row in candidates if not row["passed"])
 

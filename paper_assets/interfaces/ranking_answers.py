@@ -73,13 +73,17 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
 
 def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> dict[str, Any]:
     """Return the shown papers of a stored ranking with titles and reasons; one deleted since then has no authors.
-    `maybe`: on a quiet day, the papers below the threshold. `file`: where its file is, or was.
+    `maybe`: on a quiet day, the papers below the threshold. `window`: what was new and what was filtered out. `file`:
+    where its file is, or was.
 
     Raises NotComputed.
     """
+    from paper_assets.digests.content import reasons_of, window  # what `rank` need not load
+
     stored = ranking(warehouse, day, profile)
     papers, places = _papers_of(warehouse, stored), stored.places
     noted = stored.header["output_path"]
+    judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
     file = saved_file(settings.rankings_dir, profile, noted)
 
     def shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +107,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
+        "window": window(len(judged), reasons_of(judged)),
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
         "maybe": [shown(row) for row in stored.maybe],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.interfaces.cli.run import show_ranking
 from paper_assets.interfaces.cli.terminal import print_table
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.step import Grid
@@ -304,6 +305,27 @@ def test_a_title_longer_than_the_table_stays_in_one_line(capsys: pytest.CaptureF
     shown = capsys.readouterr().out
     assert shown.splitlines()[0] == title
     assert "Rust Belt Graphs" in shown
+
+
+@pytest.mark.parametrize(
+    ("scored", "head"), [(1, "0 of 1 candidate, a quiet day"), (0, "0 of 0 candidates")], ids=["quiet", "nothing"]
+)
+def test_an_empty_list_is_followed_by_what_was_filtered_out(
+    capsys: pytest.CaptureFixture[str], scored: int, head: str
+) -> None:
+    empty = {
+        "profile": "ann",
+        "day": "2026-03-12",
+        "quiet": True,
+        "scored": scored,
+        "line": 0.3,
+        "window": "5 new papers, 4 filtered out: too old.",
+        **{name: [] for name in ("papers", "maybe", "warnings", "rewrites")},
+        **{name: f"{name}.html" for name in ("file", "digest")},
+    }
+    show_ranking(empty, with_why=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [f"ann, 2026-03-12: {head}", "5 new papers, 4 filtered out: too old"]
 
 
 def test_a_refused_fetch_is_one_line_and_no_traceback_is_logged(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
     assert "voices" in desk.run("profile", "list", "--removed")
     desk.run("profile", "restore", "voices")
     assert "speaker diarization" in desk.run("profile", "list")
+    interests = ["word " * 200, *(f"topic {number}" for number in range(40))]
+    desk.profile("many", json.dumps({"interests": {"primary": interests}}))
+    listed = desk.run("profile", "list")
+    assert "topic 8" in listed and "31 more" in listed and len(listed) < 2_500
 
 
 @pytest.mark.parametrize(

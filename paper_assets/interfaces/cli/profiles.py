@@ -58,6 +58,8 @@ profile = typer.Typer(
     rich_markup_mode=None,
 )
 
+_MOST_SHOWN, _MOST_LETTERS = 10, 100  # of the interests in a list of profiles
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
 Interest = Annotated[
     list[str] | None, typer.Option("--interest", help="What you work on, in plain words; repeat it for each interest.")
@@ -153,7 +155,7 @@ def list_profiles(
     if not summaries:
         return say(f"There is no profile in {place.profiles_dir} yet. Make one: `paper-assets profile new`")
     rows = [
-        (summary["name"], summary["error"] or "; ".join(summary["interests"]), summary["newest_list"] or "none yet")
+        (summary["name"], summary["error"] or _briefly(summary["interests"]), summary["newest_list"] or "none yet")
         for summary in summaries
     ]
     print_table(f"{place.profiles_dir}", ["profile", "interests", "newest list"], rows)
@@ -388,6 +390,13 @@ def _summary(place: services.Place, name: str) -> dict[str, Any]:
         "ratings": len(last_ratings(place.warehouse, name)) if stored else 0,
         "folder": folder,
     }
+
+
+def _briefly(interests: Sequence[str]) -> str:
+    """Return the first interests, each shortened, and how many more there are."""
+    shown = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…" for text in interests]
+    more = len(shown) - _MOST_SHOWN
+    return "; ".join([*shown[:_MOST_SHOWN], f"{more} more"] if more > 1 else shown)
 
 
 def _edited_by_hand(file: Path, lock: Path) -> bool:

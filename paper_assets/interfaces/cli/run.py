@@ -71,12 +71,14 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     state = "" if ranked is None else f" ({count_of(ranked, 'day')} ranked)" if ranked else " (nothing has changed)"
     for warning in shown["warnings"]:
         warn(f"warning: {warning}")
-    worth = ", a quiet day" if shown["quiet"] else ""
+    worth = ", a quiet day" if shown["quiet"] and shown["scored"] else ""
     count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth}{state}", shown["papers"], shown)
     if shown["maybe"]:
         needed = "" if shown["line"] is None else f" ({percent(shown['line'])} on topic is needed)"
         _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
+    if not shown["papers"]:
+        say(shown.get("window", "").removesuffix("."))
     if with_why:
         for paper in (*shown["papers"], *shown["maybe"]):
             say(f"{paper['rank']}. {paper['sum']}")
