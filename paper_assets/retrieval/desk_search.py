@@ -115,6 +115,9 @@ def search_desk(
             more=len(best) > offset + limit,
             notes=tuple(dict.fromkeys(notes)),
         )
+    if query.words:
+        note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
+        return SearchPage(papers=(), matching=0, more=False, notes=(note,))
     allowed = matching_papers(corpus.warehouse, filters)
     ids: list[str] = allowed.slice(offset, limit).to_pylist()
     return SearchPage(

@@ -234,8 +234,8 @@ where not withdrawn
     and ($last::date is null or day <= $last)
     and (
         len($categories) = 0
-        or len(list_filter(categories, lambda category: list_contains($categories, category)
-            or list_contains($categories, split_part(category, '.', 1)))) > 0
+        or len(list_filter(categories, lambda category: list_contains($categories, lower(category))
+            or list_contains($categories, lower(split_part(category, '.', 1))))) > 0
     )
     and (not $has_code or github_url is not null)
     and (not $has_pdf or paper_id in (select paper_id from with_text))
@@ -275,7 +275,7 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
                 "profile": filters.profile,
                 "first": filters.first,
                 "last": filters.last,
-                "categories": list(filters.categories),
+                "categories": [category.lower() for category in filters.categories],
                 "has_code": filters.has_code,
                 "has_pdf": filters.has_pdf,
                 "ranked_for": filters.ranked_for,

@@ -92,6 +92,7 @@ def test_words_rank_by_meaning_and_words_and_withdrawn_papers_are_left_out(corpu
         ("author:hman", []),
         ("category:cs.LG", [SPACE, MAPS]),
         ("category:stat", [MAPS]),
+        ("category:CS.lg|STAT", [SPACE, MAPS]),
         ("from:2026-03-03", [SPACE, BUSES]),
         ("to:2026-03-02", [MAPS]),
         ("is:worth", [MAPS]),
@@ -109,6 +110,13 @@ def test_filters_are_exact_and_newest_papers_come_first(corpus: Corpus, query: s
 def test_words_are_ranked_within_the_filters(corpus: Corpus) -> None:
     assert ids(find(corpus, "transport category:cs.CY")) == [BUSES.paper_id]
     assert search_desk(corpus, parse_search_query("transport category:cs.CY"), profile="lab").matching == 1
+
+
+@pytest.mark.parametrize("query", ["???", "😀 category:cs.LG", "_"])
+def test_a_query_of_symbols_only_finds_nothing_and_says_why(corpus: Corpus, query: str) -> None:
+    found = search_desk(corpus, parse_search_query(query), profile="lab")
+    assert (found.papers, found.matching, found.more) == ((), 0, False)
+    assert "holds no letter or digit" in found.notes[0]
 
 
 def test_an_id_or_link_finds_its_paper_and_one_that_is_not_stored_is_named(corpus: Corpus) -> None:
