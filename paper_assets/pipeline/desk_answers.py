@@ -48,6 +48,7 @@ from paper_assets.stores.answers import StoredAnswers
 from paper_assets.stores.documents import DataType, Where, text_before
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import one_line
 from paper_assets.text.sentences import section_of
 
 FETCHING_SECONDS = 300.0  # for all full texts of a question, while the reader waits for the answer
@@ -120,7 +121,7 @@ def prepare_question(
     `where`: which documents may be quoted, access included; None: all that the profile may see. A full text that cannot
     be fetched is a note. Raises InvalidInput, StoreError.
     """
-    question = " ".join(question.split())
+    question = one_line(question)
     warehouse, embedder = context.warehouse, context.embedder
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=context.settings.retrieval)
     allowed = access(options.profile) if where is None else where

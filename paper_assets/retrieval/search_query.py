@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.documents import DataType
+from paper_assets.text.cleaning import without_controls
 
 State = Literal["worth", "later", "no", "shown", "unseen"]
 Feature = Literal["code", "pdf"]
@@ -85,7 +86,7 @@ class _Draft:
 
 def parse_search_query(text: str) -> SearchQuery:
     """Parse a query. Raises InvalidInput: one line that names the filter, its position from 1, and what is allowed."""
-    text = text.translate(_QUOTES)
+    text = without_controls(text).translate(_QUOTES)
     if len(text) > LONGEST_QUERY:
         raise InvalidInput(f"search: the query has {len(text)} characters; use at most {LONGEST_QUERY}")
     draft = _Draft()

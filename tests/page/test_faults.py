@@ -1,6 +1,7 @@
 """One broken paper, profile, question or rewrite is replaced by its name; everything else is shown."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -170,6 +171,24 @@ def test_the_form_shows_a_profile_that_is_wrong_in_any_way_to_be_repaired(
     finally:
         file.unlink()
         file.parent.rmdir()
+
+
+def test_what_is_typed_is_kept_and_shown_without_control_characters(client: TestClient, page_of_a_year: Page) -> None:
+    file = page_of_a_year.desk.profile("asking", '{"interests": {"primary": ["graphs"]}}')
+
+    def keep(question: str) -> int:
+        form = {"token": "token", "question": question}
+        headers = {"origin": "http://127.0.0.1"}
+        return client.post("/p/asking/questions", data=form, headers=headers, follow_redirects=False).status_code
+
+    try:
+        assert (keep("\0\1"), keep("why \x1b[31m\u202ered?")) == (400, 303)
+        assert "why [31mred?" in file.with_name("questions.json").read_text("utf-8")
+        for address in ("/p/asking/ask?question=", "/p/asking/search?q="):
+            shown = client.get(f"{address}red%1b%E2%80%AE+graphs").text
+            assert "red graphs" in shown and not re.search("[\x1b\u202e]", shown)
+    finally:
+        shutil.rmtree(file.parent)
 
 
 def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(

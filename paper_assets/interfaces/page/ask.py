@@ -44,6 +44,7 @@ from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.answers import KeptAnswer, kept_answers
 from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import one_line
 
 _FETCHES = (0, 5, 10, MOST_FETCHED)
 
@@ -199,7 +200,7 @@ def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
 def _typed_question(given: Mapping[str, Any]) -> TypedQuestion:
     fetch = str(given.get("fetch", ""))
     return TypedQuestion(
-        question=" ".join(str(given.get("question", "")).split())[:LONGEST_QUESTION],
+        question=one_line(str(given.get("question", "")))[:LONGEST_QUESTION],
         sides=str(given.get("sides", "")) == "1",
         fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
     )

@@ -34,6 +34,7 @@ from paper_assets.profile import Profile, read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.profiles import file_version, write_json
+from paper_assets.text.cleaning import without_controls
 
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
@@ -173,9 +174,9 @@ def _typed(request: Request) -> dict[str, str]:
     query = request.query_params
     split = query.get("split", "own" if query.get("sides") else SPLITS[0])
     return {
-        "question": query.get("question", "").strip()[:2000],
+        "question": without_controls(query.get("question", "")).strip()[:2000],
         "split": split if split in SPLITS else SPLITS[0],
-        "sides": query.get("sides", "").strip()[:4000],
+        "sides": without_controls(query.get("sides", "")).strip()[:4000],
     }
 
 

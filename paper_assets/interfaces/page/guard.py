@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from paper_assets.interfaces.server_guard import THIS_MACHINE, of_this_machine
+from paper_assets.text.cleaning import without_controls
 
 _FORM = "application/x-www-form-urlencoded"
 _UPLOAD = "multipart/form-data"  # a form with files
@@ -124,12 +125,12 @@ class Guard:
         return self._accepted(request, ImmutableMultiDict(fields))
 
     def _accepted(self, request: Request, form: ImmutableMultiDict[str, str]) -> Response | None:
-        """Keep a form whose token is right; return the refusal of another."""
+        """Keep a form whose token is right, without control characters; return the refusal of another."""
         token = self.token_of(request)
         if token is not None and not secrets.compare_digest(str(form.get("token", "")).encode(), token.encode()):
             return PlainTextResponse(
                 "this form has expired: go back, reload the page, and repeat the change\n",
                 403,
             )
-        request.state.form = form
+        request.state.form = ImmutableMultiDict([(name, without_controls(value)) for name, value in form.multi_items()])
         return None
