@@ -357,7 +357,9 @@ def test_run_embeds_all_that_was_imported_and_answers_the_questions_with_it(tmp_
         {**paper(903, "2026-01-01", "traffic forecasting at an unknown time"), "published": None},
     ]
     desk.run("import", str(desk.papers("papers.jsonl", [*week(("2026-03-02",)), *older])))
+    desk.run("rate", "graphs", "2603.00902", "worth")
     desk.run("run")
+    assert json.loads(desk.run("status", "--json"))["current"] == {"graphs": "current"}
     assert unembedded_count(desk.warehouse, None, None, model=MODEL) == 0
     answers = retrievals_of(desk.warehouse, date(2026, 3, 2), "graphs")
     [side] = answers[0]["sides"]

@@ -196,10 +196,10 @@ def _others_embedded(
             report_stage(settings.home, f"embedding the other stored papers, {left} left")
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
-    for step in STEPS:
-        if step.grid is Grid.PROFILE_DAY:
-            newest_lists = [Partition(newest, profile) for profile in profiles.readable]
-            runs.bring_up_to_date(instance, workspace, step, newest_lists, done)
+    for step, partitions in _steps_of_days(profiles, [newest], newest):
+        runs.bring_up_to_date(instance, workspace, step, partitions, done)
+    if again := sorted(made.of_profile for made in done.made.get(gatekeeper.STEP.name, ())):
+        warn(f"ranked again with the papers embedded since: {', '.join(again)}; `paper-assets today` shows the list")
     return list(done.failures.values())
 
 
