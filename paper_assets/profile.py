@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -37,10 +38,12 @@ InterestMode = Literal["seed", "lanes", "library", "hybrid"]
 
 PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
 
+_STORED = "stored"  # a profile of a ranking that exists, accepted by an earlier version
 
-def _visible(text: str) -> str:
+
+def _visible(text: str, info: ValidationInfo) -> str:
     cleaned = without_controls(text).strip()
-    if not any(character.isprintable() and not character.isspace() for character in cleaned):
+    if info.context != _STORED and not any(each.isprintable() and not each.isspace() for each in cleaned):
         raise ValueError("it has no visible character; write words, or remove it")
     return cleaned
 
@@ -226,19 +229,19 @@ def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
     """Return the inverse of `profile_to_mapping`. Raises InvalidProfile."""
     return Profile(
         name=name,
-        content=profile_content(record["content"], source=f"stored profile {name}"),
+        content=profile_content(record["content"], source=f"stored profile {name}", context=_STORED),
         read_ids=frozenset(record["read"]),
         questions=tuple(record["questions"]),
         pdf_names=tuple(record["pdf"]),
     )
 
 
-def profile_content(record: object, *, source: str) -> ProfileContent:
+def profile_content(record: object, *, source: str, context: str | None = None) -> ProfileContent:
     """Validate the content of `profile.json`. Raises InvalidProfile: one line with `source`, the key and what to do."""
     if not isinstance(record, dict):
         raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
     try:
-        return ProfileContent.model_validate_json(encodable(json.dumps(record, ensure_ascii=False)))
+        return ProfileContent.model_validate_json(encodable(json.dumps(record, ensure_ascii=False)), context=context)
     except ValidationError as error:
         raise InvalidProfile(f"{source}: {first_fault(error)}") from None
 
