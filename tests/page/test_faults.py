@@ -14,7 +14,7 @@ from paper_assets.defs.instance import PastRun
 from paper_assets.digests import content
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
 from paper_assets.interfaces.page.app import build_app
-from paper_assets.interfaces.page.desk import Desk
+from paper_assets.interfaces.page.desk import Desk, interests_of
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")
@@ -139,6 +139,9 @@ def test_a_broken_profile_shows_its_fault_on_its_own_pages_and_in_health(
         assert answer.status_code == 200 and "has an error" in answer.text and "top_k" in answer.text
         form = client.get(f"/p/{PROFILE}/profile").text
         assert "Enter a whole number." in form
+        page_desk = client.app.state.desk  # type: ignore[attr-defined]
+        with page_desk.read_together():  # as Today does, which searches for the interests on an empty day
+            assert interests_of(page_desk, PROFILE)
         assert "has an error" not in client.get("/p/speech").text
     finally:
         ranked.write_text(before, encoding="utf-8")

@@ -366,7 +366,9 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
 def interests_of(desk: Desk, profile: str) -> list[str]:
     """Return the profile's interests, main ones first; none if the profile was never readable."""
     try:
-        interests = usable_profile(desk.workspace, profile).content.interests
+        # Of a profile whose file is broken the stored content is read, perhaps inside `read_together`.
+        workspace = replace(desk.workspace, warehouse=desk.warehouse)
+        interests = usable_profile(workspace, profile).content.interests
     except InvalidProfile:
         return []
     return list(dict.fromkeys((*interests.primary, *interests.secondary, *interests.exploratory)))
