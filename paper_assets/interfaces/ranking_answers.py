@@ -78,12 +78,9 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
 
     Raises NotComputed.
     """
-    from paper_assets.digests.content import reasons_of, window  # what `rank` need not load
-
     stored = ranking(warehouse, day, profile)
     papers, places = _papers_of(warehouse, stored), stored.places
     noted = stored.header["output_path"]
-    judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
     file = saved_file(settings.rankings_dir, profile, noted)
 
     def shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +104,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
-        "window": window(len(judged), reasons_of(judged)),
+        "window": _window(warehouse, profile, day),
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
         "maybe": [shown(row) for row in stored.maybe],
@@ -141,10 +138,12 @@ def _listed(sentences: list[str] | str) -> list[str]:
 def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
     """Return what to read of a stored ranking and why, in a few lines for each paper: see `shown_ranking`.
 
-    Raises NotComputed.
+    The warnings of an empty list say what was filtered out. Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
     papers, places, about = _papers_of(warehouse, stored), stored.places, _about(stored)
+    if not stored.listed:
+        about["warnings"] = [*about["warnings"], f"the list is empty: {_window(warehouse, profile, day)}"]
 
     def brief(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"], _GONE)
@@ -167,6 +166,14 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
         "papers": [brief(row) for row in stored.listed],
         "maybe": [brief(row) for row in stored.maybe],
     }
+
+
+def _window(warehouse: Warehouse, profile: str, day: date) -> str:
+    """Return a sentence on how many papers the day's window has, and what was filtered out."""
+    from paper_assets.digests.content import reasons_of, window  # what `rank` need not load
+
+    judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
+    return window(len(judged), reasons_of(judged))
 
 
 def _summary(abstract: str) -> str:

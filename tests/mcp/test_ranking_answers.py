@@ -61,6 +61,12 @@ def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_thresho
     show_ranking(ran, with_why=False)
     printed = capsys.readouterr().out.partition("below the threshold")[2]
     assert below[0] not in printed and all(each in printed for each in below[1:6])
+    assert not any("empty" in line for line in brief_ranking(desk.warehouse, "traffic", day)["warnings"])
+    with desk.warehouse.writing() as connection:
+        connection.execute("update rankings set shown = false")
+    window = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["window"]
+    assert "new papers" in window
+    assert f"the list is empty: {window}" in brief_ranking(desk.warehouse, "traffic", day)["warnings"]
 
 
 @pytest.mark.parametrize(
