@@ -33,6 +33,7 @@ from paper_assets.text.acronyms import meanings
 from paper_assets.text.languages import is_ordinary_word
 from paper_assets.text.words import singular, words_in
 
+MOST_ASKED = 20  # interests of a draft that are searched and counted one by one, each in about a quarter of a second
 _SIMILAR = 40  # stored papers per interest whose categories vote
 _BY_MEANING = 3  # categories proposed by their phrases
 _MOST_BY_MEANING = 6  # the same for several texts
@@ -81,9 +82,9 @@ def proposed_categories(
 ) -> tuple[Category, ...]:
     """Propose categories for interests and liked papers: of similar stored papers, then those with similar phrases.
 
-    Raises StoreError.
+    Only the first `MOST_ASKED` interests are asked about. Raises StoreError.
     """
-    asked = [text for text in texts if text.strip()]
+    asked = [text for text in texts if text.strip()][:MOST_ASKED]
     works = [f"{work.title} {work.abstract[:300]}".strip() for work in papers if work.title]
     ids = [work.paper_id for work in papers if work.paper_id]
     voting: list[Sequence[str]] = []
@@ -104,8 +105,12 @@ def proposed_categories(
 
 
 def unknown_interests(workspace: Workspace, interests: Sequence[str]) -> tuple[str, ...]:
-    """Return the interests of unknown words that no category and no stored paper is near. Raises StoreError."""
-    return tuple(each for each in interests if not _has_known_word(each) and not proposed_categories(workspace, [each]))
+    """Return those of the first `MOST_ASKED` interests with unknown words that no category and no stored paper is near.
+
+    Raises StoreError.
+    """
+    asked = [each for each in interests[:MOST_ASKED] if not _has_known_word(each)]
+    return tuple(each for each in asked if not proposed_categories(workspace, [each]))
 
 
 def unknown_note(unknown: Sequence[str]) -> str | None:
@@ -171,7 +176,7 @@ def _category_vectors(embedder: Embedder) -> tuple[list[Category], list[int], ND
 def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     """Count what matches the draft in the newest stored days of its categories, and rank them as a run would.
 
-    Stores nothing.
+    Counts the first `MOST_ASKED` interests. Stores nothing.
 
     Raises InvalidInput or InvalidProfile for a draft that no profile could have, StoreError.
     """
@@ -186,7 +191,7 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
         whole = preview(workspace, profile, last)
         found = {
             text: on_topic(preview(workspace, _alone(profile, text), last))
-            for text in dict.fromkeys((*draft.interests, *draft.secondary, *draft.exploratory))
+            for text in list(dict.fromkeys((*draft.interests, *draft.secondary, *draft.exploratory)))[:MOST_ASKED]
         }
         note = None
     except NotComputed:

@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
+from paper_assets.interfaces.page import welcome
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
+from paper_assets.setup import matches
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
@@ -89,10 +91,19 @@ def test_a_form_without_the_token_or_from_another_site_makes_nothing(desk: Desk,
     assert not (desk.folder / "profiles" / "a").exists()
 
 
-def test_the_preview_shows_the_list_and_how_many_papers_match(desk: Desk, client: TestClient) -> None:
+def test_the_preview_shows_the_list_and_how_many_papers_match(
+    desk: Desk, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_papers(desk)
     form = {"token": TOKEN, "interests": "traffic forecasting\nmedieval poetry", "keywords": "we study\nzebra"}
+    with monkeypatch.context() as few:  # a pasted text of many lines is not searched line by line
+        few.setattr(matches, "MOST_ASKED", 1)
+        few.setattr(welcome, "MOST_ASKED", 1)
+        shown = client.post("/welcome/preview", data=form).text
+        assert "The first 1 of 2 interests are counted here; the list is made for all." in shown
+        assert "medieval poetry</span>" not in shown and "Your list would be" in shown
     shown = client.post("/welcome/preview", data=form).text
+    assert "interests are counted here" not in shown
     assert "Your list would be" in shown
     assert "“medieval poetry”</span>: 0 papers on topic; other words may find more" in shown
     assert "says little about a paper" in shown

@@ -25,7 +25,7 @@ from paper_assets.setup.draft import (
     read_references,
     unreadable_note,
 )
-from paper_assets.setup.matches import proposed_categories, unknown_interests
+from paper_assets.setup.matches import MOST_ASKED, proposed_categories, unknown_interests
 from paper_assets.sources.bulk_files import read_papers
 
 
@@ -182,6 +182,12 @@ def test_interests_of_unknown_words_propose_no_category_and_are_named(tmp_path: 
     together = proposed_categories(desk, ["asdf qwer", "speech synthesis"])
     assert together == proposed_categories(desk, ["speech synthesis"])
     assert unknown_interests(desk, ["asdf qwer", "speech synthesis", "QCD", "RLHF"]) == ("asdf qwer",)
+
+
+def test_of_a_pasted_text_only_the_first_interests_are_asked_about(tmp_path: Path) -> None:
+    desk, first = empty_desk(tmp_path), ["speech synthesis"] * MOST_ASKED
+    assert proposed_categories(desk, [*first, "gravitational waves"]) == proposed_categories(desk, first)
+    assert unknown_interests(desk, [*first, "asdf qwer"]) == ()
 
 
 @pytest.mark.shared_data

@@ -49,7 +49,14 @@ from paper_assets.setup.draft import (
     proposed_name,
     split_lines,
 )
-from paper_assets.setup.matches import Matches, matches, proposed_categories, unknown_interests, unknown_note
+from paper_assets.setup.matches import (
+    MOST_ASKED,
+    Matches,
+    matches,
+    proposed_categories,
+    unknown_interests,
+    unknown_note,
+)
 from paper_assets.text.numbers import count_of
 
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
@@ -258,8 +265,16 @@ def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft,
     of_own = [known[code] for code in own.categories if code in known]
     proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
-    unknown = unknown_interests(desk.workspace, (*draft.interests, *draft.secondary))
-    remarks = filter(None, (ignored_words(values["papers"]), unknown_note(unknown)))
+    interests = (*draft.interests, *draft.secondary)
+    more = f"the first {MOST_ASKED} of {len(interests):,} interests are counted here; the list is made for all"
+    remarks = filter(
+        None,
+        (
+            ignored_words(values["papers"]),
+            unknown_note(unknown_interests(desk.workspace, interests)),
+            more if len(interests) > MOST_ASKED else None,
+        ),
+    )
     ticked = {category: category.code in checked or category.code not in offered for category in proposed}
     followed = [*draft.categories, *(category.code for category, on in ticked.items() if on)]
     return {
