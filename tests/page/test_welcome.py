@@ -104,6 +104,9 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(
         assert "medieval poetry</span>" not in shown and "Your list would be" in shown
     shown = client.post("/welcome/preview", data=form).text
     assert "interests are counted here" not in shown
+    refused = client.post("/welcome/preview", data={**form, "interests": "graph " * 200})
+    assert refused.status_code == 200 and "graph graph" in refused.text  # what was typed is kept
+    assert '<p class="warning">An interest may have 1,000 characters' in refused.text
     assert "Your list would be" in shown
     assert "“medieval poetry”</span>: 0 papers on topic; other words may find more" in shown
     assert "says little about a paper" in shown

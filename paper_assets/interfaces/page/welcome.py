@@ -76,14 +76,14 @@ def preview_welcome(request: Request) -> Response:
     values, own = _values(request), own_papers(request)
     try:
         draft = _draft(values, name="preview", own=own)
+        if not (draft.interests or draft.secondary or draft.papers):
+            return _page(request, values, own=own, preview={})
+        previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
     except FieldFault as fault:
         shown = {"fault": "Correct the marked field to see the preview."}
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=shown)
     except InvalidInput as fault:
-        return _page(request, values, own=own, preview={"fault": str(fault)})
-    if not (draft.interests or draft.secondary or draft.papers):
-        return _page(request, values, own=own, preview={})
-    previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
+        return _page(request, values, own=own, preview={"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."})
     shown = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
     return _page(request, values, own=own, preview=shown)
 
