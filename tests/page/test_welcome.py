@@ -150,6 +150,8 @@ def test_the_address_of_a_profile_that_does_not_exist_offers_to_make_it(desk: De
     assert "There is no profile &#39;robots&#39;" in missing.text or "There is no profile 'robots'" in missing.text
     assert 'href="/welcome?name=robots"' in missing.text
     assert 'value="robots"' in client.get("/welcome?name=robots").text
+    impossible = client.get(f"/p/{'a' * 300}")  # longer than a file's name may be
+    assert impossible.status_code == 404 and "/welcome?name=aaa" not in impossible.text
 
 
 def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client: TestClient) -> None:

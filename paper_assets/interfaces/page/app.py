@@ -41,6 +41,7 @@ from paper_assets.interfaces.page.sign_in import SignedIn
 from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
+from paper_assets.setup.draft import LONGEST_NAME
 from paper_assets.stores.locks import make_private_folder
 from paper_assets.stores.papers import latest_day
 
@@ -206,7 +207,8 @@ def _offered(request: Request) -> str | None:
     """Return the name of a profile that the address names and that does not exist, so that it can be made."""
     name = str(request.path_params.get("profile", ""))
     desk = desk_of(request)
-    is_new = PROFILE_NAME.fullmatch(name) and not (desk.settings.profiles_dir / name).exists()
+    possible = PROFILE_NAME.fullmatch(name) and len(name) <= LONGEST_NAME
+    is_new = possible and not (desk.settings.profiles_dir / name).exists()
     return name if is_new and not person_of(request) else None
 
 

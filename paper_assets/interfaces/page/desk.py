@@ -310,7 +310,10 @@ def profile_of(request: Request) -> str:
 def folder_of(desk: Desk, profile: str) -> Path | None:
     """Return the profile's folder; None if only its rankings are left."""
     folder = desk.settings.profiles_dir / profile
-    return folder if (folder / "profile.json").is_file() else None
+    try:
+        return folder if (folder / "profile.json").is_file() else None
+    except OSError:  # a name too long for any file
+        return None
 
 
 def newest_day(warehouse: Warehouse, profile: str) -> date | None:
