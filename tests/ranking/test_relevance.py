@@ -64,12 +64,12 @@ def test_small_words_of_an_interest_are_not_asked_for() -> None:
     assert relevance.tolist() == [1.0, 0.0]
 
 
-@given(st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=1, max_size=3))
+VISIBLE = st.characters(exclude_categories=("C",))  # a profile and a paper are read without control characters
+
+
+@given(st.lists(st.text(VISIBLE, min_size=1, max_size=12).filter(str.strip), min_size=1, max_size=3))
 def test_any_interest_is_fully_met_by_its_own_words(interests: list[str]) -> None:
-    try:
-        texts = pa.chunked_array([[" | ".join(interests)]])
-    except UnicodeEncodeError:
-        return
+    texts = pa.chunked_array([[" | ".join(interests)]])
     relevance = keyword_relevance(texts, Interests(primary=interests), repeats=REPEATS)
     assert relevance[0] == pytest.approx(1.0) or not any(c.isalnum() for c in "".join(interests))
 
