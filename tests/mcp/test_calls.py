@@ -146,6 +146,29 @@ def test_a_call_that_joins_another_says_since_when_it_is_under_way_and_when_a_si
     assert second.endswith("If the language model is silent, its question is given up after 90 s")
 
 
+def test_a_call_that_joins_another_hears_of_its_progress() -> None:
+    listeners, joined, calls = [Listener(), Listener()], threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
+
+    def work(progress: Progress) -> Mapping[str, Any]:
+        progress(0, None, "judging stances")
+        joined.wait(30)
+        progress(0, None, "grading passages")
+        return {}
+
+    async def both() -> None:
+        answers = []
+        for listener in listeners:
+            answers.append(asyncio.create_task(calls.answer(listener, "a_tool", work, joined_as="x")))  # type: ignore[arg-type]
+            while not listener.reports:
+                await asyncio.sleep(0.01)
+        joined.set()
+        await asyncio.gather(*answers)
+
+    asyncio.run(both())
+    for listener in listeners:
+        assert listener.reports[-1][1] == "grading passages"
+
+
 @pytest.mark.parametrize("waits_for", ["networked", "asks_model"])
 def test_what_needs_no_network_never_waits_behind_what_does(waits_for: str) -> None:
     release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
