@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -135,14 +136,20 @@ def test_a_call_that_joins_another_says_since_when_it_is_under_way_and_when_a_si
         return {}
 
     async def one_after_the_other() -> list[Any]:
-        return [await calls.answer(each, "a_tool", work, joined_as="x") for each in listeners]  # type: ignore[arg-type]
+        answers = []
+        for listener in listeners:
+            answers.append(await calls.answer(listener, "a_tool", work, joined_as="x"))  # type: ignore[arg-type]
+            calls._in_progress["a_tool x"].began -= 100  # as if 100 s had passed
+        return answers
 
     first, second = (error_in(each.model_dump(by_alias=True))["message"] for each in asyncio.run(one_after_the_other()))
     release.set()
     assert runs == [1]
     assert [message for _, message in listeners[0].reports][:2] == ["started", "judging stances"]
-    assert listeners[1].reports[0][1] == "already under way for 0 s: judging stances"
-    assert first.startswith("under way for 0 s and not finished (last report: judging stances); it continues: ")
+    begun, joined = (re.search(r"under way for (\d+) s", each) for each in (first, listeners[1].reports[0][1]))
+    assert begun and joined and int(joined[1]) >= 100 > int(begun[1])
+    assert listeners[1].reports[0][1].endswith(": judging stances")
+    assert "and not finished (last report: judging stances); it continues: " in first
     assert second.endswith("If the language model is silent, its question is given up after 90 s")
 
 
