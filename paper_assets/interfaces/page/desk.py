@@ -369,7 +369,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
 def interests_of(desk: Desk, profile: str) -> list[str]:
     """Return the profile's interests, main ones first; none if the profile was never readable."""
     try:
-        # Of a profile whose file is broken the stored content is read, perhaps inside `read_together`.
+        # If the file is broken, the stored content is read, and a caller may be inside `read_together` already.
         workspace = replace(desk.workspace, warehouse=desk.warehouse)
         interests = usable_profile(workspace, profile).content.interests
     except InvalidProfile:

@@ -56,7 +56,7 @@ _MOST_DONE = 60
 _MOST_PRACTICES = 200
 _ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
 _NO_MODEL = "No language model is set up, so nothing more is written."
-_UPDATES_ITSELF = "; this page updates itself"  # without it in a list
+_UPDATES_ITSELF = "; this page updates itself"  # left out of the list of rewrites, which does not
 
 logger = logging.getLogger(__name__)
 
