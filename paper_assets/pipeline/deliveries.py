@@ -50,7 +50,9 @@ class Undelivered:
     unknown: bool = False
 
     def __str__(self) -> str:
-        return f"{self.profile}{f' {self.day}' if self.day else ''} {self.channel}: {self.reason}"
+        again = f"; `paper-assets deliver {self.profile} --day {self.day} --again` sends it once more"
+        place = f"{self.profile}{f' {self.day}' if self.day else ''} {self.channel}"
+        return f"{place}: {self.reason}{again if self.unknown else ''}"
 
 
 def deliver(workspace: Workspace, outgoing: OutgoingDigest, *, again: bool = False) -> list[Delivery]:
@@ -103,8 +105,7 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
         if each.state == "sent" or each.channel not in channels.get(each.profile, ()):
             continue
         unknown = each.state == "sending"
-        again = f"`paper-assets deliver {each.profile} --day {each.day} --again` sends it once more"
-        reason = f"it is unknown whether it arrived ({each.reason or 'cut off'}); {again}" if unknown else each.reason
+        reason = f"it is unknown whether it arrived ({each.reason or 'cut off'})" if unknown else each.reason
         found.append(
             Undelivered(
                 profile=each.profile, day=each.day, channel=each.channel, reason=reason or "failed", unknown=unknown

@@ -19,6 +19,7 @@ from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.documents import Where
+from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.papers import PaperFilters, find_paper, matching_papers, papers_by_id
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import asks, stem, words_in
@@ -207,7 +208,7 @@ def _best_documents(
             only=only,
         )
         if found.method == "lexical" and corpus.config.method != "lexical":
-            notes.append("only words were compared: most of these documents have no vector yet")
+            notes.append(f"only words were compared: most of these documents {UNEMBEDDED}")
         compared += found.matching
         floor = corpus.config.floors[found.method]
         for candidate in found.candidates:

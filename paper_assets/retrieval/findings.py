@@ -14,6 +14,7 @@ from paper_assets.retrieval.search import Found
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Where
+from paper_assets.stores.embeddings import UNEMBEDDED
 
 _log = logging.getLogger(__name__)
 
@@ -162,7 +163,7 @@ def _without_vectors(found: Sequence[Found], *, model: bool) -> str | None:
         return None
     by_words = any(one.method == "lexical" and one.unembedded > 0 for one in found)
     how = ", so all were compared by words alone" if by_words else " and were compared by words alone"
-    return f"{without:,} of {matching:,} documents have no vector yet{how}; `paper-assets run` embeds them"
+    return f"{without:,} of {matching:,} documents {UNEMBEDDED}{how}; `paper-assets run` embeds them"
 
 
 def _undated(count: int) -> str | None:

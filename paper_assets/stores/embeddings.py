@@ -15,6 +15,7 @@ from paper_assets.paper import embedded_text, text_hash
 from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.warehouse import Warehouse, value_of
 
+UNEMBEDDED = "have no vector yet"  # in notes on papers that only words find; the page offers to embed them
 _BATCH = 10_000  # vectors in memory at once, 15 MB at 384 dimensions
 _LENGTH_TOLERANCE = 1e-3  # a unit vector computed in bfloat16 and normalised in float32 is well within it
 

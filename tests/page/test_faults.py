@@ -3,18 +3,21 @@
 import re
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import pytest
 from starlette.testclient import TestClient
 
 from paper_assets.defs.instance import PastRun
 from paper_assets.digests import content
+from paper_assets.interfaces import background
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, interests_of
+from paper_assets.stores.digests import claim
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")
@@ -218,6 +221,69 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     answer = client.get("/health").text
     assert "No run is recorded yet" not in answer and "success" in answer
     assert "<td>embeddings</td>" in answer
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that the page starts in the background, which are only recorded."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(background, "begin", lambda home, environ, arguments, **_: started.append([*arguments]))
+    return started
+
+
+def press(client: TestClient, shown: str, words: str) -> str:
+    """Press the button of a page whose words begin so; return what is shown next."""
+    forms = lxml.html.fromstring(shown).forms
+    [form] = [each for each in forms if any(b.text_content().startswith(words) for b in each.iter("button"))]
+    return client.post(form.action, data=dict(form.form_values()), headers={"origin": "http://127.0.0.1"}).text
+
+
+def test_the_list_of_a_day_that_was_not_fetched_is_made_from_its_own_page(
+    client: TestClient, commands: list[list[str]]
+) -> None:
+    day = LATEST + timedelta(days=2)
+    shown = client.get(f"/p/{PROFILE}/{day}")
+    assert shown.status_code == 404 and f"{PROFILE} has no list of Friday, 6 March 2026" in shown.text
+    assert "paper-assets" not in shown.text
+    after = press(client, shown.text, "Fetch the papers of this day")
+    assert "Fetching 6 March 2026 has started." in after and "No list of this day" in after
+    press(client, shown.text, "Rank this day")
+    assert commands == [
+        ["fetch", "--day", f"{day}", "--to", f"{day}"],
+        ["run", "--profile", PROFILE, "--as-of", f"{day}"],
+    ]
+    long_after = client.get(f"/p/{PROFILE}/{LATEST + timedelta(days=90)}").text
+    assert "Fetch the papers of this day" in long_after and "Rank this day" not in long_after, "its window is empty"
+    assert "<button" not in client.get(f"/p/{PROFILE}/2020-01-01").text, "lists begin later"
+
+
+def test_health_sends_a_digest_again_that_may_not_have_arrived(
+    client: TestClient, page_of_a_year: Page, commands: list[list[str]]
+) -> None:
+    desk, today = page_of_a_year.desk, datetime.now(UTC).date()
+    file = desk.folder / "profiles" / PROFILE / "delivery.json"
+    file.write_text('{"mail": {"to": ["ada@example.org"]}}', encoding="utf-8")
+    try:
+        assert claim(desk.warehouse, PROFILE, today, "mail", now=datetime.now(UTC))
+        shown = client.get("/health").text
+        assert "it is unknown whether it arrived" in shown and "paper-assets deliver" not in shown
+        press(client, shown, "Send it once more")
+        assert commands == [["deliver", PROFILE, "--day", f"{today}", "--again"]]
+    finally:
+        file.unlink()
+        with desk.warehouse.writing() as connection:
+            connection.execute("delete from digest_deliveries")
+
+
+def test_what_the_form_can_correct_leads_to_it(client: TestClient, page_of_a_year: Page) -> None:
+    file = page_of_a_year.desk.profile("wrong", '{"interests": {"primary": 5}}')
+    link = '<a href="/p/wrong/profile">Correct it in the form</a>'
+    try:
+        assert all(link in client.get(view).text for view in ("/health", "/?all=1", "/p/wrong/shelf"))
+        file.write_text("{", encoding="utf-8")  # which the form cannot show
+        assert not any(link in client.get(view).text for view in ("/health", "/?all=1", "/p/wrong/shelf"))
+    finally:
+        shutil.rmtree(file.parent)
 
 
 def test_a_rating_of_a_paper_that_is_gone_is_still_listed(client: TestClient, page_of_a_year: Page) -> None:

@@ -182,6 +182,7 @@ def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedde
         with desk.warehouse.writing() as connection:
             connection.execute("delete from embeddings")
         assert "Older papers are still being prepared" in client.get("/p/traffic/first?watch=1").text
+        assert "Embed them and update the lists</button>" in client.get("/p/traffic/search?q=old+letters").text
         assert "disabled" not in client.get("/health").text
         background.write_job(home, replace(job_of(desk), listed=False))
         assert "embedding the other" in client.get("/p/traffic/first?watch=1").text

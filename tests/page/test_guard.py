@@ -104,7 +104,7 @@ def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: P
         ("/p/nobody", "there is no profile"),
         ("/p/..%2f..%2fetc", "no page at this address"),
         (f"/p/{PROFILE}/2026-99-99", "must be a day"),
-        (f"/p/{PROFILE}/2020-01-01", "no ranking for profile"),
+        (f"/p/{PROFILE}/2020-01-01", "has no list of"),
         (f"/p/{PROFILE}/rewrites/none", "no rewrite"),
         (f"/p/{PROFILE}/practices/none", "no best practice"),
         (f"/p/{PROFILE}/practices?score=x", "must be a number"),

@@ -35,7 +35,7 @@ from paper_assets.interfaces.page import (
     welcome,
 )
 from paper_assets.interfaces.page import profile as profile_view
-from paper_assets.interfaces.page.desk import Desk, desk_of, newest_day, page, person_of, profile_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
 from paper_assets.interfaces.server_guard import THIS_MACHINE
@@ -43,7 +43,6 @@ from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.setup.draft import LONGEST_NAME
 from paper_assets.stores.locks import make_private_folder
-from paper_assets.stores.papers import latest_day
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -174,6 +173,9 @@ def _user_error(request: Request, fault: Exception) -> Response:
         shown = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3, "address": address}
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
         return page(request, "fault.html.jinja", status=503, fields=fields, view=_view_of(request), **shown)
+    view = _view_of(request)
+    if isinstance(fault, NotComputed) and (offer := background_commands.missing_list(request, view=view)):
+        return offer
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
     return page(
         request,
@@ -183,18 +185,8 @@ def _user_error(request: Request, fault: Exception) -> Response:
         busy=False,
         fields=[],
         offered=_offered(request),
-        unranked=(unranked := _has_no_list(request, fault)),
-        stored=unranked and latest_day(desk_of(request).warehouse) is not None,
-        view=_view_of(request),
+        view=view,
     )
-
-
-def _has_no_list(request: Request, fault: Exception) -> bool:
-    """Return whether a view failed because its profile, which exists, was never ranked."""
-    name = str(request.path_params.get("profile", ""))
-    if not isinstance(fault, NotComputed) or person_of(request) or not PROFILE_NAME.fullmatch(name):
-        return False
-    return newest_day(desk_of(request).warehouse, name) is None
 
 
 def _view_of(request: Request) -> str:

@@ -13,22 +13,36 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from paper_assets.errors import InvalidInput
+from paper_assets.digests.plain_text import in_words
+from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.interfaces import background
-from paper_assets.interfaces.page.desk import desk_of, newest_day, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    desk_of,
+    folder_of,
+    newest_day,
+    now,
+    page,
+    person_of,
+    profile_of,
+    redirect_with_note,
+)
 from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.interfaces.values import parse_day
-from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.pipeline.profiles import followed_categories, usable_profile
 from paper_assets.pipeline.staleness import late_with_learning
 from paper_assets.pipeline.step import Partition
+from paper_assets.profile import PROFILE_NAME
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.rankings import ranking_inputs
 
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
 _REFRESH = 2  # seconds
+_ANNOUNCED_WITHIN = timedelta(days=2)  # of a day, arXiv announces its papers
 _PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes a few
 
 
@@ -57,7 +71,7 @@ def show_first(request: Request) -> Response:
         default=_DEFAULT_DAYS,
         stored=stored,
         interval=desk.settings.request_interval,
-        newest=now().date() - timedelta(days=2),
+        newest=now().date() - _ANNOUNCED_WITHIN,
         ranked=newest_day(desk.warehouse, profile) is not None,
     )
 
@@ -76,6 +90,50 @@ def fetch_first(request: Request) -> Response:
         arguments, title = ["start", "--days", days, "--profile", profile], f"Fetching {days} days for {profile}"
     background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile)
     return RedirectResponse(f"/p/{profile}/first?watch=1", status_code=303)
+
+
+def missing_list(request: Request, *, view: str) -> Response | None:
+    """Return the page with the buttons that make a missing list: the profile's first one, or that of the day in the
+    address. None if the list is there, so that something else is missing.
+    """
+    desk, name = desk_of(request), str(request.path_params.get("profile", ""))
+    if not PROFILE_NAME.fullmatch(name):
+        return None
+    day = None
+    if newest_day(desk.warehouse, name) is not None:
+        if "day" not in request.path_params:
+            return None
+        day = parse_day(str(request.path_params["day"]), "the day in the address")
+        if ranking_inputs(desk.warehouse, day, name) is not None:
+            return None
+    job, counts, today = background.last_job(desk.settings.home), paper_counts(desk.warehouse), now().date()
+    working = job is not None and job.needed and job.profile in (None, name)
+    return page(
+        request,
+        "no_list.html.jinja",
+        status=404,
+        view=view,
+        here=request.url.path,
+        day=day,
+        removed=folder_of(desk, name) is None,
+        stored=any(day is None or day - _window(desk, name) < each <= day for each in counts),
+        fetched=day in counts,
+        possible=day is not None and desk.settings.first_day <= day <= today,
+        recent=day is not None and day > today - _ANNOUNCED_WITHIN,
+        first_day=desk.settings.first_day,
+        job=job,
+        working=working,
+        failed=job is not None and job.state == "failed" and f"{day}" in job.arguments,
+        refresh=_REFRESH if working else None,
+    )
+
+
+def _window(desk: Desk, profile: str) -> timedelta:
+    """Return how far back the papers of a profile's list are from; nothing for a profile that is not readable."""
+    try:
+        return timedelta(days=usable_profile(desk.workspace, profile).content.feed.window_days)
+    except InvalidProfile:
+        return timedelta(0)
 
 
 def rank_again_state(request: Request, profile: str, newest: date | None) -> Literal["late", "ranking"] | None:
@@ -108,21 +166,23 @@ def do_work(request: Request) -> Response:
     """Start a command of Health: fetch missing days, rank what is out of date, send a digest."""
     desk, form = desk_of(request), request.state.form
     _operator_only(request)
-    action, profile = str(form.get("action", "")), str(form.get("profile", ""))
+    action, profile, again = str(form.get("action", "")), str(form.get("profile", "")), bool(form.get("again"))
+    day = parse_day(str(form["day"]), "day") if form.get("day") else None
     if action == "fetch":
         first, last = parse_day(str(form.get("first", "")), "first"), parse_day(str(form.get("last", "")), "last")
         arguments = ["fetch", "--day", f"{first}", "--to", f"{last}"]
         arguments += ["--accept-fewer"] if form.get("accept_fewer") else []
-        title = f"Fetching {first} to {last}"
+        title = f"Fetching {in_words(first)}{f' to {in_words(last)}' if last > first else ''}"
     elif action == "update":
         newest = latest_day(desk.warehouse)
         days = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
         arguments, title = ["start", "--days", str(days)], f"Fetching {days} days"
     elif action == "rank":
-        arguments = ["run", *(["--profile", profile] if profile else [])]
-        title = f"Ranking for {profile or 'all profiles'}"
+        arguments = ["run", *(["--profile", profile] if profile else []), *(["--as-of", f"{day}"] if day else [])]
+        title = f"Ranking {f'{in_words(day)} ' if day else ''}for {profile or 'all profiles'}"
     elif action == "deliver" and profile:
-        arguments, title = ["deliver", profile], f"Sending the digest of {profile}"
+        arguments = ["deliver", profile, *(["--day", f"{day}"] if day else []), *(["--again"] if again else [])]
+        title = f"Sending the digest of {profile}"
     else:
         raise InvalidInput("Health has no such action")
     if profile and profile not in desk.profiles():

@@ -29,8 +29,9 @@ from paper_assets.interfaces.values import parse_day
 from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.profile import PROFILE_NAME, profile_folders
+from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.settings import Settings
+from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day, ranking_days
 from paper_assets.stores.warehouse import Warehouse
@@ -143,7 +144,12 @@ class Desk:
             "maths": with_mathml,
             "in_parts": with_parts,
         }
-        made.globals |= {"isolated": _isolated_macro, "isolated_paper": _isolated_paper, "unshown_paper": unshown_paper}
+        made.globals |= {
+            "isolated": _isolated_macro,
+            "isolated_paper": _isolated_paper,
+            "unshown_paper": unshown_paper,
+            "UNEMBEDDED": UNEMBEDDED,
+        }
         return made
 
     def profiles(self) -> list[str]:
@@ -337,7 +343,7 @@ def day_of(request: Request, profile: str) -> date:
         return parse_day(str(given), "the day in the address")
     newest = newest_day(desk_of(request).warehouse, profile)
     if newest is None:
-        raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}`")
+        raise NotComputed(f"profile {profile!r} has no ranking yet")  # `missing_list` offers to make it
     return newest
 
 
@@ -348,13 +354,15 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     seen = named if named and may_see(request, named) else None
     note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
+    broken = _profile_fault(desk, seen) if seen else None
     shown = {
         "view": template.partition(".")[0],
         "profile": seen,
         "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
         "person": person,
         "gone": seen is not None and status == 200 and folder_of(desk, seen) is None,
-        "broken": _profile_fault(desk, seen) if seen else None,
+        "broken": broken,
+        "correctable": bool(seen and broken) and is_correctable(desk, str(seen)),
         "day": None,
         "token": desk.form_token(request),
         "note": note,
@@ -392,6 +400,20 @@ def _profile_fault(desk: Desk, profile: str) -> str | None:
         logger.exception("the profile %s could not be read", profile)
         return f"the profile could not be read ({type(fault).__name__}); the log has the details"
     return None
+
+
+def is_correctable(desk: Desk, profile: str) -> bool:
+    """Return whether the fault of a profile can be corrected in its form: a value of `profile.json` is wrong."""
+    file = desk.settings.profiles_dir / profile / "profile.json"
+    try:
+        record = read_json(file)
+    except InvalidProfile:
+        return False
+    try:
+        profile_content(record, source=str(file))
+    except InvalidProfile:
+        return isinstance(record, dict)
+    return False
 
 
 def address_after(request: Request, profile: str) -> str:

@@ -1,6 +1,6 @@
 """Views across profiles: the start page with every profile, and Health with what is missing, late or broken.
 
-Health shows each problem together with the command that fixes it.
+Health shows each problem together with the button, link or command that fixes it.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,21 @@ from starlette.responses import RedirectResponse, Response
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
-from paper_assets.interfaces.page.desk import Desk, Unshown, desk_of, isolate, may_see, now, page, person_of
+from paper_assets.interfaces.page.desk import (
+    Desk,
+    Unshown,
+    desk_of,
+    is_correctable,
+    isolate,
+    may_see,
+    now,
+    page,
+    person_of,
+)
 from paper_assets.interfaces.page.settings import hours_of, is_kept_running, model_use
 from paper_assets.interfaces.page.welcome import removed_of
 from paper_assets.interfaces.values import assets_in_words, late_in_words
+from paper_assets.pipeline.deliveries import undelivered
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
@@ -56,6 +67,7 @@ def show_profiles(request: Request) -> Response:
         last=held.last_ranking,
         waiting={} if isinstance(waiting, Unshown) else waiting,
         faults=folders.faults,
+        correctable=lambda name: is_correctable(desk, name),
         problem=waiting if isinstance(waiting, Unshown) else None,
         papers=held.papers,
         removed=removed,
@@ -80,9 +92,11 @@ def show_health(request: Request) -> Response:
         runs, no_runs = [], str(fault)
     whole = None if isinstance(state, Unshown) else state
     settings, wrong_hours = hours_of(desk)
+    sending = _sending(desk)
     return page(
         request,
         "health.html.jinja",
+        correctable=lambda name: is_correctable(desk, name),
         health=whole,
         problems=[part for part in (state, runs) if isinstance(part, Unshown)],
         late={name: late_in_words(assets) for name, assets in whole.late.items()} if whole else {},
@@ -97,12 +111,17 @@ def show_health(request: Request) -> Response:
         next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
         fetching=is_kept_running(desk),
         home=desk.settings.home,
-        sending=[name for name in desk.profiles() if (desk.settings.profiles_dir / name / "delivery.json").is_file()]
-        if desk.settings.profiles_dir.is_dir()
-        else [],
+        sending=sending,
+        undelivered=undelivered(desk.workspace, sending) if sending else [],
         job=(job := last_job(desk.settings.home)),
         refresh=(3 if job.needed else 30) if job and job.running else None,
     )
+
+
+def _sending(desk: Desk) -> list[str]:
+    """Return the profiles whose digests are sent."""
+    folder = desk.settings.profiles_dir
+    return [name for name in desk.profiles() if (folder / name / "delivery.json").is_file()] if folder.is_dir() else []
 
 
 def partitions_in_words(keys: Sequence[str]) -> str:

@@ -440,7 +440,10 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     day = newest_day(desk.warehouse, profile)
     if day is None:
         raise NotComputed("there is no list to compare with yet")
-    previewed = previews.preview(desk.workspace, edited, day)
+    try:
+        previewed = previews.preview(desk.workspace, edited, day)
+    except NotComputed:
+        raise NotComputed("Some papers of this list are not embedded yet. The next ranking does that.") from None
     rows = previewed.ranking.rows
     header = previewed.ranking.header
     changed = (
