@@ -32,6 +32,7 @@ from paper_assets.ranking.result import Reader, ranking_result
 from paper_assets.ranking.unmatched import (
     DAYS,
     category_sentence,
+    contradictions,
     preferences_of,
     sentences,
     unmatched_categories,
@@ -118,7 +119,9 @@ def with_stored_vectors(
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
-    """Return the task's warnings, and one for each preference and category without a paper in the last month."""
+    """Return the task's warnings, and one for each preference and category without a paper in the last month or against
+    an excluded keyword.
+    """
     warnings, first, categories = list(task.warnings), task.as_of - timedelta(days=DAYS - 1), None
     if followed := profile.content.feed.categories:
         categories = followed
@@ -126,6 +129,7 @@ def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> li
             month = columns_between(warehouse, first, task.as_of, ["categories"])
             unmatched = unmatched_categories(unmatched, month) if month.num_rows else ()
         warnings += [category_sentence(unmatched)] if unmatched else []
+    warnings += contradictions(profile.content)
     if left := unmatched_preferences(preferences_of(profile.content), task.candidates):
         warnings += sentences(left, columns_between(warehouse, first, task.as_of, left.columns, categories=categories))
     return warnings

@@ -90,6 +90,18 @@ def matching_nothing(keywords: Sequence[str]) -> list[str]:
     return [keyword for keyword in dict.fromkeys(keywords) if not _read(keyword, title_only=False).phrase]
 
 
+def implied_by(keyword: str, others: Sequence[str], *, title: bool = False, title_only: bool = False) -> list[str]:
+    """Return those of `others` that are in every paper with the keyword; with `title`, with it in the title.
+
+    `title_only` is as in `keywords_in`, for the others. A longer keyword implies a shorter one, not the reverse.
+    """
+    read = _read(keyword, title_only=title)
+    text = read.phrase + ("x" if read.prefix else "")  # any word that begins so
+    shortest = f"{text}{BETWEEN_FIELDS}" if read.title_only else f"{BETWEEN_FIELDS}{text}"
+    found = keywords_in(pa.chunked_array([[shortest]]), others, title_only=title_only) if text else None
+    return [other for at, other in enumerate(others) if found is not None and found[0, at]]
+
+
 def paper_texts(table: pa.Table) -> pa.ChunkedArray:
     """Return the title and abstract of each paper as one text to search in."""
     import pyarrow.compute as pc

@@ -1,4 +1,5 @@
-"""Find preferences without effect: names and keywords of a profile that match no recent paper (SPEC G18).
+"""Find preferences without effect: names and keywords of a profile that match no recent paper, or contradict each other
+(SPEC G18).
 
 Callers check the preferences against the candidates first, and only the rest against all papers of the last `DAYS`
 days, which takes longer. This module reads no store.
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.keywords import distinct, keywords_in, matching_nothing, paper_texts
+from paper_assets.ranking.keywords import distinct, implied_by, keywords_in, matching_nothing, paper_texts
 
 DAYS: Final = 30
-UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence
+UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence of what is without a match
+CONTRADICTED: Final = "the preferred keyword"  # begins each sentence of what is wanted and excluded
 _FOR_TEXTS = ("title", "abstract")
 _FOR_PEOPLE = ("authors", "affiliations")
 
@@ -89,6 +91,22 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
         texts.append(f"{UNMET} is from {_listed(left.institutions)}")
     if left.must_keywords:
         texts.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
+    return texts
+
+
+def contradictions(content: ProfileContent) -> list[str]:
+    """Return sentences that name the preferred keywords whose papers an excluded or avoided keyword always matches."""
+    keywords, texts = content.keywords, list[str]()
+    for wanted in distinct(keywords.must_include):
+        if hard := implied_by(wanted, keywords.exclude.hard):
+            texts.append(
+                f"{CONTRADICTED} {wanted} has no effect: papers with it are removed by the excluded keyword {hard[0]}"
+            )
+        elif soft := implied_by(wanted, keywords.exclude.soft, title=True, title_only=True):
+            texts.append(
+                f"{CONTRADICTED} {wanted} raises the score of a paper with it in the title, and the avoided keyword "
+                f"{soft[0]} lowers it"
+            )
     return texts
 
 

@@ -12,7 +12,7 @@ from paper_assets.paper import papers_to_table
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import Profile, profile_content
-from paper_assets.ranking.unmatched import preferences_of, sentences
+from paper_assets.ranking.unmatched import contradictions, preferences_of, sentences
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.paper_merging import merge_papers
@@ -62,6 +62,28 @@ def test_no_preference_or_no_paper_at_all_gives_no_warning() -> None:
     assert sentences_about([], **ASKED) == []
 
 
+@pytest.mark.parametrize(
+    ("wanted", "exclude", "named"),
+    [
+        ("Tree Ensembles", {"hard": ["kelp", "tree-ensemble"]}, "removed by the excluded keyword tree-ensemble"),
+        ("graph neural networks", {"hard": ["neural network"]}, "removed by the excluded keyword neural network"),
+        ("neural networks", {"hard": ["graph neural network"]}, None),  # the others are wanted
+        ("survey", {"hard": ["title:surveys"]}, None),  # one that has it in the abstract is wanted
+        ("title:survey", {"hard": ["title:surveys"]}, "removed by the excluded keyword title:surveys"),
+        ("GPT-4*", {"hard": ["GPT-4"]}, None),
+        ("GPT-4*", {"hard": ["GPT*"]}, "removed by the excluded keyword GPT*"),
+        ("survey", {"soft": ["Surveys"]}, "the avoided keyword Surveys lowers it"),
+        ("?", {"hard": ["?"]}, None),
+    ],
+)
+def test_a_keyword_that_is_wanted_and_excluded_is_named(wanted: str, exclude: Any, named: str | None) -> None:
+    keywords = {"must_include": ["urchin", wanted], "exclude": exclude}
+    content = profile_content({"interests": {"primary": ["x"]}, "keywords": keywords}, source="ann")
+    found = contradictions(content)
+    assert len(found) == (named is not None)
+    assert all(line.startswith(f"the preferred keyword {wanted} ") and line.endswith(str(named)) for line in found)
+
+
 def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:
     """The ranking of a profile with one preferred author, who wrote papers of these ages in days."""
     settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2025-01-01"}, folder)
@@ -72,7 +94,12 @@ def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:
     ]
     other = paper("2603.00001", published=datetime(2026, 3, 30, tzinfo=UTC), categories=("cs.LG",))
     merge_papers(warehouse, [other, *by_her])
-    record = {"interests": {"primary": ["graphs"]}, "preferred_authors": ["Ana Li"], "feed": feed}
+    record = {
+        "interests": {"primary": ["graphs"]},
+        "preferred_authors": ["Ana Li"],
+        "keywords": {"must_include": ["kelp"], "exclude": {"hard": ["kelp"]}},
+        "feed": feed,
+    }
     profile = Profile(name="ann", content=profile_content(record, source="ann"))
     keep_candidates(warehouse, profile_day(warehouse, profile, AS_OF, settings=settings), settings=settings)
     keep_ranking(warehouse, profile, AS_OF, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
@@ -93,6 +120,10 @@ def test_the_ranking_and_the_digest_report_it_as_of_the_day_and_for_thirty_days(
 ) -> None:
     lines = [line for line in ranked(tmp_path, *ages).header["warnings"] if "Ana Li" in line]
     assert lines == (["no paper of the last 30 days is by Ana Li"] if missed else [])
+
+
+def test_a_contradiction_is_reported_with_the_ranking_and_in_the_digest(tmp_path: Path) -> None:
+    assert any("the preferred keyword kelp has no effect" in line for line in ranked(tmp_path, 2).header["warnings"])
 
 
 def test_a_paper_outside_the_profile_s_categories_meets_nothing(tmp_path: Path) -> None:

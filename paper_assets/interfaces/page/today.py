@@ -49,7 +49,7 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digests import gather
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.tags import UNREMARKABLE
-from paper_assets.ranking.unmatched import UNMET
+from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_inputs
@@ -151,7 +151,7 @@ def _lists(digest: Digest, stored: StoredRanking) -> tuple[list[Entry | UnshownE
 def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
     """Return the warnings for the top of the page, without those at a paper's place, and the unmet preferences."""
     at_a_place = {each.fault for each in digest.unshown}
-    unmet = [line for line in digest.warnings if line.startswith(UNMET)]
+    unmet = [line for line in digest.warnings if line.startswith((UNMET, CONTRADICTED))]
     return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
