@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
@@ -196,20 +197,24 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
         note = None
     except NotComputed:
         whole, found, note = None, {}, _NOT_EMBEDDED
-    contained = keywords_in(paper_texts(stored), list(draft.keywords)) if draft.keywords else None
     return Matches(
         first=first,
         last=last,
         papers=stored.num_rows,
         interests=found,
-        keywords=tuple(
-            KeywordMatch(keyword, int(contained[:, place].sum()), stored.num_rows)
-            for place, keyword in enumerate(draft.keywords)
-        )
-        if contained is not None
-        else (),
+        keywords=keyword_matches(stored, draft.keywords),
         list=whole,
         note=note,
+    )
+
+
+def keyword_matches(papers: pa.Table, keywords: Sequence[str]) -> tuple[KeywordMatch, ...]:
+    """Count the papers of a table, with titles and abstracts, that contain each keyword."""
+    if not keywords:
+        return ()
+    counts = keywords_in(paper_texts(papers), list(keywords)).sum(axis=0)
+    return tuple(
+        KeywordMatch(keyword, int(count), papers.num_rows) for keyword, count in zip(keywords, counts, strict=True)
     )
 
 

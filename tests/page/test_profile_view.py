@@ -61,6 +61,8 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
             page.get_by_label("Main interests").fill("speech recognition for rare languages")
             page.get_by_label("Preferred keywords").fill("speech\nlanguages")
             expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
+            keywords = page.locator("#preview ul", has_text="“languages”")
+            expect(keywords).to_contain_text("“speech”: in ")
             expect(page.locator("#preview .changes")).to_contain_text("your edit: relevance to your interests")
             expect(page.locator("#preview .changes")).not_to_contain_text("interests.primary")
             expect(page.locator("#preview .changes")).not_to_contain_text("embedding model")

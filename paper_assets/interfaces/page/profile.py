@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
@@ -41,7 +42,8 @@ from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.final_list import order_value
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.stores.papers import papers_by_id
+from paper_assets.setup.matches import KeywordMatch, keyword_matches
+from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import ranking
 from paper_assets.text.cleaning import one_line
@@ -475,9 +477,17 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
         "ranked": rows.num_rows,
         "left_out": [(count, LEFT_OUT_IN_WORDS.get(code, code)) for code, count in previewed.left_out.items()],
         "change": changed,
+        "keywords": _keyword_matches(desk, edited.content, day),
         "warnings": [one_line(line) for line in previewed.warnings],
         "asks": header.get("llm_note"),
     }
+
+
+def _keyword_matches(desk: Desk, content: ProfileContent, day: date) -> tuple[KeywordMatch, ...]:
+    """Count the papers of the list's days and categories that contain each preferred keyword."""
+    first = day - timedelta(days=content.feed.window_days - 1)
+    texts = columns_between(desk.warehouse, first, day, ["title", "abstract"], categories=content.feed.categories)
+    return keyword_matches(texts, list(dict.fromkeys(content.keywords.must_include)))
 
 
 def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
