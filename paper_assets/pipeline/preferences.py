@@ -14,6 +14,7 @@ import numpy as np
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, Evidence, RatedPapers, rated_papers, train, weigh
 from paper_assets.learning.ratings import TrainingInputs, training_inputs_of
 from paper_assets.models.embedder import Embedder
+from paper_assets.paper import embedded_text, papers_from_table, text_hash
 from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.staleness import PREFERENCES
@@ -39,7 +40,7 @@ from paper_assets.ranking.preferences import (
     scaled,
 )
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
-from paper_assets.stores.embeddings import embedded_with_others, vectors_of
+from paper_assets.stores.embeddings import embedded_with_others, keep_vectors, vectors_of
 from paper_assets.stores.feedback import StoredModel, model_inputs, replace_model, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -133,10 +134,12 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
     def make(partition: Partition) -> bool:
         name, warehouse = partition.of_profile, workspace.warehouse
+        profile = usable_profile(workspace, name)
+        if embedder:
+            _embed_rated(workspace, profile, embedder)
         inputs = _inputs_of(workspace, name)
         if model_inputs(warehouse).get(name, _NOTHING) == inputs:
             return False
-        profile = usable_profile(workspace, name)
         rated = _rated(workspace, profile, embedder)
         evidence = weigh(rated, learning=profile.content.ranking.learning)
         trained = train(rated, evidence.strengths)
@@ -159,6 +162,16 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
     new, failures = make_each(partitions, make, progress=workspace.progress)
     return Made(new=new, failures=failures)
+
+
+def _embed_rated(workspace: Workspace, profile: Profile, embedder: Embedder) -> None:
+    """Embed the rated and read papers without a vector: `run` embeds the other papers last, and `start` does not."""
+    labels, _ = training_labels(_training_inputs(workspace, profile.name), profile)
+    papers = papers_by_id(workspace.warehouse, list(labels))
+    _, found = vectors_of(workspace.warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
+    without = papers_from_table(papers.filter(~found))
+    if texts := [embedded_text(paper.title, paper.abstract) for paper in without]:
+        keep_vectors(workspace.warehouse, list(map(text_hash, texts)), embedder.encode(texts), model=embedder.name)
 
 
 def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) -> RatedPapers:

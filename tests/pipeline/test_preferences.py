@@ -20,6 +20,7 @@ from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.ranking.changes import changes_between
 from paper_assets.ranking.explain import recompute, why
+from paper_assets.stores.embeddings import vectors_of
 from paper_assets.stores.feedback import NewRating, append_ratings, stored_model
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import StoredRanking, previous_ranking
@@ -276,18 +277,16 @@ def test_papers_of_a_rated_day_change_the_model_and_those_of_a_new_day_do_not(da
     assert first.rated == second.rated, "and only rated papers teach"
 
 
-def test_a_rated_paper_teaches_as_soon_as_it_has_a_vector(day: Day) -> None:
-    merge_papers(day.warehouse, [paper(300, "A walk without a vector")])
+def test_a_rated_paper_without_a_vector_is_embedded_and_teaches_at_once(day: Day) -> None:
+    merge_papers(day.warehouse, [paper(300, "A walk without a vector"), paper(301, "Another one")])
     rate_frogs_and_stones(day)
     folder = day.settings.profiles_dir
     rate(day.warehouse, "ann", "2603.00300", "worth", given_in="page", now=NOW, profiles_dir=folder)
-    learn(day)
-    without = stored_model(day.warehouse, "ann")
-    assert without and "2603.00300" not in without.rated
-    day.add()
     assert learn(day) == [ANN]
-    embedded = stored_model(day.warehouse, "ann")
-    assert embedded and "2603.00300" in embedded.rated
+    model = stored_model(day.warehouse, "ann")
+    assert model and "2603.00300" in model.rated
+    _, embedded = vectors_of(day.warehouse, ["2603.00300", "2603.00301"], model=day.embedder.name)
+    assert embedded.tolist() == [True, False]
 
 
 def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: Day) -> None:
