@@ -12,8 +12,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
@@ -22,7 +20,7 @@ from pathlib import Path
 import dagster as dg
 
 from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
-from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
+from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.stores.locks import folder_locked, make_private_folder
 from paper_assets.text.secrets import Secrets
@@ -267,43 +265,26 @@ def _appear(file: Path, content: bytes) -> None:
     new.replace(file)
 
 
-JOB = "make_"  # prefix of the job of a command's run, before the name of the asset that it makes
 KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
 _LOGS = Path("history", "runs")
 _INDEX = "index"
-_ENDS = ("start", "end")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastRun:
-    """One run: its status, what it made (assets, the keys of the first and the last partition), when it began and how
-    many seconds it took.
-    """
-
-    run_id: str
-    status: str
-    assets: tuple[str, ...]
-    partitions: tuple[str, ...]
-    began: datetime | None
-    seconds: float | None
 
 
 def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
-    """Return the newest runs first. Raises StoreUnwritable."""
+    """Return the newest runs first, read by Dagster where `runs_in_files` cannot. Raises StoreUnwritable."""
     instance = open_instance(dagster_home)
     found = []
     for record in instance.get_run_records(limit=most):
-        run, tags = record.dagster_run, record.dagster_run.tags
-        keys = tags.get("dagster/partition"), *(tags.get(f"dagster/asset_partition_range_{end}") for end in _ENDS)
+        run = record.dagster_run
         found.append(
-            PastRun(
+            past_run(
                 run_id=run.run_id,
-                status=run.status.value.lower().replace("_", " "),
-                assets=tuple(sorted(key.to_user_string() for key in run.asset_selection or ()))
-                or ((run.job_name.removeprefix(JOB),) if run.job_name.startswith(JOB) else ()),
-                partitions=tuple(filter(None, keys)),
-                began=datetime.fromtimestamp(record.start_time, UTC) if record.start_time else None,
-                seconds=record.end_time - record.start_time if record.end_time and record.start_time else None,
+                status=run.status.value,
+                job=run.job_name,
+                assets=[key.to_user_string() for key in run.asset_selection or ()],
+                tags=run.tags,
+                start=record.start_time,
+                end=record.end_time,
             )
         )
     return found

@@ -15,7 +15,7 @@ import dagster as dg
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.external_assets import known_versions
-from paper_assets.defs.instance import JOB
+from paper_assets.defs.history_files import JOB
 from paper_assets.defs.partitions import partition_key
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events

@@ -11,7 +11,7 @@ import lxml.html
 import pytest
 from starlette.testclient import TestClient
 
-from paper_assets.defs.instance import PastRun
+from paper_assets.defs.history_files import JOB, PastRun, runs_in_files
 from paper_assets.digests import content
 from paper_assets.interfaces import background
 from paper_assets.interfaces.page import evidence, overview, rewrites, today
@@ -202,13 +202,21 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
 ) -> None:
     import dagster as dg
 
-    from paper_assets.defs.instance import JOB, open_instance
+    from paper_assets.defs.instance import latest_runs, open_instance
 
     assert "No run is recorded yet" in client.get("/health").text
-    instance = open_instance(Path(page_of_a_year.desk.environment["DAGSTER_HOME"]))
+    folder = Path(page_of_a_year.desk.environment["DAGSTER_HOME"])
+    instance = open_instance(folder)
     instance.add_run(
         dg.DagsterRun(
-            job_name="daily", run_id="00000000-0000-4000-8000-000000000001", status=dg.DagsterRunStatus.SUCCESS
+            job_name="daily",
+            run_id="00000000-0000-4000-8000-000000000001",
+            status=dg.DagsterRunStatus.STARTED,
+            asset_selection=frozenset({dg.AssetKey("scored_rankings"), dg.AssetKey(["a", "b"])}),
+            tags={
+                "dagster/asset_partition_range_start": "2026-03-02",
+                "dagster/asset_partition_range_end": "2026-03-04",
+            },
         )
     )
     instance.add_run(
@@ -220,7 +228,14 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     )
     answer = client.get("/health").text
     assert "No run is recorded yet" not in answer and "success" in answer
-    assert "<td>embeddings</td>" in answer
+    assert "<td>embeddings</td>" in answer and "<td>2 March 2026 to 4 March 2026</td>" in answer
+    read = runs_in_files(folder, most=9)
+    assert read == latest_runs(folder, most=9) and [run.status for run in read] == ["success", "started"]
+    settings = folder / "dagster.yaml"
+    kept = settings.read_bytes()
+    settings.write_bytes(kept + b"\nstorage:\n  postgres: {}\n")
+    assert runs_in_files(folder, most=9) is None, "the history is elsewhere"
+    settings.write_bytes(kept)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from paper_assets.defs.history_files import runs_in_files
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
@@ -145,7 +146,12 @@ def _day_in_words(key: str) -> str:
 
 def _runs(desk: Desk) -> list[object]:
     """Return the last runs of this desk's Dagster instance; none where Dagster has stored no history."""
-    from paper_assets.defs.instance import latest_runs  # importing Dagster takes two seconds, for this view only
-
     folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
-    return list(latest_runs(folder, most=_MOST_RUNS)) if (folder / _HISTORY).is_dir() else []
+    if not (folder / _HISTORY).is_dir():
+        return []
+    found = runs_in_files(folder, most=_MOST_RUNS)
+    if found is None:
+        from paper_assets.defs.instance import latest_runs  # importing Dagster takes two seconds
+
+        found = latest_runs(folder, most=_MOST_RUNS)
+    return list(found)
