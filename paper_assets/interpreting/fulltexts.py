@@ -66,14 +66,11 @@ def import_pdfs(
     beginning = f"pdf:{profile}/"
     stored = {origin for origin in origins_of(warehouse, "fulltext") if origin.startswith(beginning)}
     papers = _papers_of(warehouse, names)
-    added: list[str] = []
-    unchanged: list[str] = []
-    copies: list[str] = []
+    added, unchanged, copies = list[str](), list[str](), list[str]()
     failures: dict[str, str] = {}
     present: dict[str, str] = {}  # hash of the content -> origin
     passages = 0
     for name in names:
-        origin = f"{beginning}{encodable(name)}#"
         try:
             content = read_pdf(folder / name, name=encodable(name), most_bytes=most_bytes)
             digest = sha256(content).hexdigest()
@@ -81,7 +78,7 @@ def import_pdfs(
                 copies.append(name)
                 continue
             about = _about(name, profile, papers)
-            origin += sha256(f"{_FORM} {PASSAGE} {digest} {name!r} {sorted(about.items())}".encode()).hexdigest()[:16]
+            origin = f"{beginning}{encodable(name)}#{_version(digest, name, about)}"
             if origin in stored:
                 unchanged.append(name)
             else:
@@ -126,6 +123,11 @@ def embed_passages(warehouse: Warehouse, embedder: Embedder, *, progress: Progre
     """Embed all passages without a vector, of any owner; return the number of different texts."""
     encode = partial(embedder.encode, progress=progress)
     return embed_documents(warehouse, "fulltext", encode=encode, model=embedder.name)
+
+
+def _version(digest: str, name: str, about: Mapping[str, Any]) -> str:
+    """Return what changes with a PDF's content, name and metadata, and with how passages are made."""
+    return sha256(f"{_FORM} {PASSAGE} {digest} {name!r} {sorted(about.items())}".encode()).hexdigest()[:16]
 
 
 def _passages(pages: Sequence[str], beginning: str, about: Mapping[str, Any]) -> list[Document]:

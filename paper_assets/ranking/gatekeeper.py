@@ -85,11 +85,6 @@ def rank_papers(
         read_ids=reader.read_ids.union(liked_ids(profile.content.interests) if profile else ()),
     )
     rows = filter_papers(table, criteria)
-    queries = None
-    if profile:
-        interests = profile.content.interests
-        known = _known_texts(liked_ids(interests), [paper for paper, _ in kept.values()], backends.find_papers)
-        queries = interest_queries(interests, options=options, scoring=scoring, known=known)
     task = with_vectors(
         RankingTask(
             candidates=table.filter(rows.column("passed")),
@@ -97,7 +92,7 @@ def rank_papers(
             options=options,
             as_of=as_of,
             scoring=scoring,
-            queries=queries,
+            queries=_queries(profile, [paper for paper, _ in kept.values()], options, scoring, backends),
             pdf_names=reader.pdf_names,
             first_list=True,
         ),
@@ -114,6 +109,21 @@ def rank_papers(
         input_count=len(records),
         warnings=[*warnings, *task.warnings],
     )
+
+
+def _queries(
+    profile: Profile | None,
+    papers: Sequence[Paper],
+    options: RankingOptions,
+    scoring: ScoringConfig,
+    backends: Backends,
+) -> InterestQueries | None:
+    """Return what the profile's interests are compared by, with the texts of its liked papers; None without one."""
+    if profile is None:
+        return None
+    interests = profile.content.interests
+    known = _known_texts(liked_ids(interests), papers, backends.find_papers)
+    return interest_queries(interests, options=options, scoring=scoring, known=known)
 
 
 def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> RankingOptions:

@@ -153,7 +153,7 @@ class InterestQueries:
 class Relevance:
     """The relevance of n papers, and the parts that explain it.
 
-    A part is None if the mode has no such part, and NaN for a paper whose best interest has none.
+    A part that the mode does not compute is None; for a paper whose best interest does not have it, it is NaN.
 
     Attributes:
         values: (n,) relevance from 0 to 1.

@@ -1,7 +1,8 @@
 """Define the interface of a source of papers, and the access that its functions receive.
 
-A source is a value of type `Source` in its own file, listed in `table`. What it cannot do is None, so that a caller can
-check before asking. Its functions raise SourceError and RefusedKey; the message names the host that did not answer.
+A source is a value of type `Source` in its own file, listed in `table`. The function for what it cannot do is None, so
+that a caller can check before asking. Its functions raise SourceError and RefusedKey; the message names the host that
+did not answer.
 `Access` holds what a request needs: URLs and intervals from the settings, keys, and the time left (S2).
 """
 

@@ -127,7 +127,7 @@ def test_nothing_that_the_source_does_not_support_is_shown(answer: Ask, warehous
 @pytest.mark.parametrize(
     "write",
     [
-        lambda shown: ["a sentence that is no object", [], 7],
+        lambda shown: ["not an object", [], 7],
         lambda shown: [{"text": None, "citations": 3}, {"citations": [None]}],
         lambda shown: [sentence("x" * 50, ("p1", "y" * 100_000))],
     ],

@@ -324,40 +324,55 @@ def _check_list_options(listing: Mapping[str, Any], *, replay: bool, comparing: 
         )
 
 
+def _lists_to_judge(folders: Sequence[Path] | None, papers: Path | None) -> tuple[list[JudgedLists], Path | None]:
+    """Load the judged lists, or else the shipped ones, whose papers are shipped too."""
+    if folders:
+        return [load_judged_lists(folder) for folder in folders], papers
+    folder, shipped = shipped_lists()
+    return [load_judged_lists(folder)], papers or shipped
+
+
 _REPLAY_DAYS, _REPLAY_K = 14, 5
 _MOST_DAYS, _MOST_K = 400, 1000
 
+Labelled = Annotated[
+    Path | None, typer.Argument(help="Folder with docs, queries or profiles, and qrels; default: the shipped set.")
+]
+JudgedFolders = Annotated[
+    list[Path] | None,
+    typer.Option(help="Judge final lists: a folder with profiles.json and grades.json; may be repeated."),
+]
+Replay = Annotated[
+    bool, typer.Option("--replay", help="Rank consecutive days as a subscriber sees them; default: shipped lists.")
+]
+DayOfLists = Annotated[
+    str | None,
+    typer.Option(metavar="YYYY-MM-DD", help="Day of the lists; default: the newest judged paper's."),
+]
+Purposes = Annotated[
+    list[str] | None, typer.Option(help="A purpose, or own: the profile's; may be repeated; default: own.")
+]
+LeaveOneOut = Annotated[
+    bool, typer.Option("--leave-one-out", help="Rank each profile by coefficients fitted to the other ones.")
+]
+
 
 def evaluate(
-    labelled: Annotated[
-        Path | None, typer.Argument(help="Folder with docs, queries or profiles, and qrels; default: the shipped set.")
-    ] = None,
-    lists: Annotated[
-        list[Path] | None,
-        typer.Option(help="Judge final lists: a folder with profiles.json and grades.json; may be repeated."),
-    ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Rank consecutive days as a subscriber sees them; default: shipped lists.")
-    ] = False,
+    labelled: Labelled = None,
+    lists: JudgedFolders = None,
+    replay: Replay = False,
     papers: Annotated[
         Path | None, typer.Option(help="Bulk file of the papers of --lists; default: the warehouse.")
     ] = None,
-    as_of: Annotated[
-        str | None,
-        typer.Option(metavar="YYYY-MM-DD", help="Day of the lists; default: the newest judged paper's."),
-    ] = None,
+    as_of: DayOfLists = None,
     mode: Annotated[
         list[str] | None, typer.Option(help="A mode, list or baseline; may be repeated; default: all.")
     ] = None,
-    purpose: Annotated[
-        list[str] | None, typer.Option(help="A purpose, or own: the profile's; may be repeated; default: own.")
-    ] = None,
+    purpose: Purposes = None,
     against: Annotated[
         str | None, typer.Option(help="Compare with this one, paired; of lists NAME or NAME@PURPOSE.")
     ] = None,
-    leave_one_out: Annotated[
-        bool, typer.Option("--leave-one-out", help="Rank each profile by coefficients fitted to the other ones.")
-    ] = False,
+    leave_one_out: LeaveOneOut = False,
     days: Annotated[int | None, typer.Option(help=f"Days to replay; default: {_REPLAY_DAYS}.")] = None,
     k: Annotated[
         int | None, typer.Option("--k", help=f"Papers shown; default: the profile's, in a replay {_REPLAY_K}.")
@@ -381,10 +396,7 @@ def evaluate(
         raise InvalidInput(f"{labelled}: a labelled set is judged without --lists and --replay")
     _check_list_options(listing, replay=replay, comparing=bool(against) or len(mode or []) > 1)
     settings = read_settings()
-    if not lists:
-        shipped_folder, shipped = shipped_lists()
-        lists, papers = [shipped_folder], papers or shipped
-    sets = [load_judged_lists(folder) for folder in lists]
+    sets, papers = _lists_to_judge(lists, papers)
     day = parse_day(as_of, "--as-of") if as_of else None
     if replay:
         if len(sets) > 1:

@@ -80,61 +80,63 @@ class Brief:
 
 def show_day(request: Request) -> Response:
     """Show the list of a day: rows to rate, each with its abstract, score and reasons."""
-    desk = desk_of(request)
+    desk, layout = desk_of(request), _layout(request)
     with desk.read_together() as warehouse:
         profile = profile_of(request)
         day = day_of(request, profile)
-        stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
-        digest = gather(warehouse, profile, day, settings=desk.settings, edits_named=False)
-        ratings = ratings_by_id(warehouse, profile)
-        state = _state(warehouse, profile, day)
-        shown, maybe = _lists(digest, stored)
-        listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
-        questions = _questions(warehouse, stored, {*listed, *below})  # each paper once
-        papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
-        effect = day_effect(warehouse, stored, ratings)
-        teach = first_set_left(stored.header, ratings)
-        seen = seen_papers(warehouse, profile)
-        again = rank_again_state(request, profile, day) if days[-1:] == [day] else None
-        searches = [] if shown else interests_of(desk, profile)[:_MOST_SEARCHES]
-    warnings, unmet = _warnings(digest)
-    missing, layout = missing_model(desk), _layout(request)
+        shown = _day_shown(request, warehouse, profile, day)
     response = page(
         request,
         "today.html.jinja",
         day=day,
-        before=max((ranked_day for ranked_day in days if ranked_day < day), default=None),
-        after=min((ranked_day for ranked_day in days if ranked_day > day), default=None),
-        digest=digest,
-        listed=shown,
-        maybe=maybe,
+        base=f"/p/{profile}",
         brief=brief_of,
         with_places=with_places,
         layout=layout,
-        warnings=warnings,
-        unmet=unmet,
-        ratings=ratings,
         choices=CHOICES,
-        questions=questions,
-        rows=_rows(papers),
-        on_topic=_on_topic(stored),
-        needed=stored.header.get("line"),
-        base=f"/p/{profile}",
-        effect=effect,
-        again=again,
-        remarks=[line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
         no_model=NO_MODEL,
-        teach=teach,
-        searches=searches,
-        seen=seen,
-        left=sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
-        shared=paper_list(paper for paper in papers if paper.paper_id not in below),
-        waiting=sum(version.waits for entry in digest.entries for version in entry.versions),
-        state=state,
+        **shown,
     )
     if "layout" in request.query_params:
         response.set_cookie(_LAYOUT_COOKIE, layout, max_age=_A_YEAR, httponly=True, samesite="strict")
     return response
+
+
+def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
+    """Return what is stored about a day for its template. Raises NotComputed for a day without a list."""
+    desk = desk_of(request)
+    stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
+    digest = gather(warehouse, profile, day, settings=desk.settings, edits_named=False)
+    ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
+    shown, maybe = _lists(digest, stored)
+    listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
+    papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
+    warnings, unmet = _warnings(digest)
+    missing = missing_model(desk)
+    return {
+        "before": max((ranked_day for ranked_day in days if ranked_day < day), default=None),
+        "after": min((ranked_day for ranked_day in days if ranked_day > day), default=None),
+        "digest": digest,
+        "listed": shown,
+        "maybe": maybe,
+        "warnings": warnings,
+        "unmet": unmet,
+        "ratings": ratings,
+        "questions": _questions(warehouse, stored, {*listed, *below}),  # each paper once
+        "rows": _rows(papers),
+        "on_topic": _on_topic(stored),
+        "needed": stored.header.get("line"),
+        "effect": day_effect(warehouse, stored, ratings),
+        "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
+        "remarks": [line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
+        "teach": first_set_left(stored.header, ratings),
+        "searches": [] if shown else interests_of(desk, profile)[:_MOST_SEARCHES],
+        "seen": seen,
+        "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
+        "shared": paper_list(paper for paper in papers if paper.paper_id not in below),
+        "waiting": sum(version.waits for entry in digest.entries for version in entry.versions),
+        "state": _state(warehouse, profile, day),
+    }
 
 
 def _lists(digest: Digest, stored: StoredRanking) -> tuple[list[Entry | UnshownEntry], list[Entry | UnshownEntry]]:
