@@ -25,7 +25,7 @@ from paper_assets.setup.draft import (
 )
 from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.stores.locks import make_private_folder, store_lock
-from paper_assets.stores.papers import papers_with_dois
+from paper_assets.stores.papers import papers_by_id, papers_with_dois
 from paper_assets.stores.profiles import (
     file_version,
     is_known_profile,
@@ -41,6 +41,7 @@ REMOVED = ".removed"  # in the folder of profiles, so that a move cannot fail ha
 _STAMP = "%Y%m%dT%H%M%SZ"
 _DEADLINE = 10.0  # seconds to wait for another editor
 _MOST_FROM_LIBRARY = 50  # liked papers written into a profile that has nothing else
+_MOST_NAMED = 5  # papers in a note
 _NOT_COPIED = ("delivery.json",)  # a copy must not send mail before its reader asks for it
 
 
@@ -254,12 +255,12 @@ def check_record(record: object, *, source: str) -> Mapping[str, Any]:
 
 
 def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[LikedWork, ...], tuple[str, ...]]:
-    """Replace DOIs by the ids of stored papers that have them; note those that no stored paper has."""
-    ids = [work.paper_id or "" for work in papers]
+    """Replace DOIs by the ids of stored papers that have them; note DOIs and ids that no stored paper has."""
+    ids = [work.paper_id for work in papers if work.paper_id]
     dois = [paper_id.removeprefix("doi:") for paper_id in ids if paper_id.startswith("doi:")]
-    if not dois:
-        return tuple(papers), ()
-    known = papers_with_dois(warehouse, dois) if is_present(warehouse.path) else {}
+    stored = is_present(warehouse.path)
+    known = papers_with_dois(warehouse, dois) if dois and stored else {}
+    by_id = set(papers_by_id(warehouse, ids).column("paper_id").to_pylist()) if ids and stored else set()
     resolved: dict[LikedWork, None] = {}
     notes = []
     for work in papers:
@@ -270,6 +271,10 @@ def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[
         if doi in dois and not work.title:
             notes.append(f"no stored paper has the DOI {doi} yet; it counts once its title and abstract are known")
         resolved[work] = None
+    bare = [work.paper_id for work in resolved if work.paper_id and not work.title]
+    if missing := [each for each in bare if each not in by_id and not each.startswith("doi:")]:
+        named = f"{', '.join(missing[:_MOST_NAMED])}{', …' if len(missing) > _MOST_NAMED else ''}"
+        notes.append(f"not stored yet: {named}; a paper that you like counts once it is fetched or imported")
     return tuple(resolved), tuple(notes)
 
 

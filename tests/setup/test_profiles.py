@@ -73,11 +73,12 @@ def test_a_folder_that_holds_something_else_is_never_replaced(place: Place) -> N
 
 def test_a_doi_becomes_the_stored_paper_that_has_it(place: Place) -> None:
     merge_papers(place.warehouse, [paper_from_mapping(paper(1, "2026-03-02", "graphs", doi="10.1000/ABC"))])
-    papers = (LikedWork(paper_id="doi:10.1000/abc"), LikedWork(paper_id="doi:10.1000/unknown"))
+    papers = tuple(LikedWork(paper_id=each) for each in ("doi:10.1000/abc", "doi:10.1000/unknown", "2501.12345"))
     created = create_profile(place, ProfileDraft(name="graphs", papers=papers), now=NOW)
     record = json.loads((created.folder / "profile.json").read_text("utf-8"))
-    assert record["interests"]["papers"] == ["2603.00001", "doi:10.1000/unknown"]
+    assert record["interests"]["papers"] == ["2603.00001", "doi:10.1000/unknown", "2501.12345"]
     assert "10.1000/unknown" in created.notes[0]
+    assert created.notes[1].startswith("not stored yet: 2501.12345;"), "the stored paper is not named"
 
 
 def test_a_library_alone_makes_a_profile_and_its_works_are_liked(place: Place) -> None:
