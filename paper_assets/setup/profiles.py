@@ -260,7 +260,7 @@ def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[
     dois = [paper_id.removeprefix("doi:") for paper_id in ids if paper_id.startswith("doi:")]
     stored = is_present(warehouse.path)
     known = papers_with_dois(warehouse, dois) if dois and stored else {}
-    by_id = set(papers_by_id(warehouse, ids).column("paper_id").to_pylist()) if ids and stored else set()
+    by_id = {*known.values(), *(papers_by_id(warehouse, ids).column("paper_id").to_pylist() if ids and stored else ())}
     resolved: dict[LikedWork, None] = {}
     notes = []
     for work in papers:
