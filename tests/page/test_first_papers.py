@@ -267,6 +267,9 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
             '2 papers keep their estimates: no language model is set up. <a href="/p/speech/settings#model">Set'
             in today
         )
+        client.post("/p/speech/remove", data={"token": TOKEN})
+        gone = client.get("/p/speech").text
+        assert "was removed and gets no new lists" in gone and offer not in gone
 
 
 def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None:

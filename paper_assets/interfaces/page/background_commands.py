@@ -139,10 +139,10 @@ def _window(desk: Desk, profile: str) -> timedelta:
 def rank_again_state(request: Request, profile: str, newest: date | None) -> Literal["late", "ranking"] | None:
     """Return whether the newest list of a profile is out of date, or being ranked; None where nothing is to be done.
 
-    While `paper-assets up` runs, lists follow changes without a button; people of a lab have none.
+    While `paper-assets up` runs, lists follow changes without a button; people of a lab and removed profiles have none.
     """
     desk = desk_of(request)
-    if newest is None or person_of(request) or is_kept_running(desk):
+    if newest is None or person_of(request) or is_kept_running(desk) or folder_of(desk, profile) is None:
         return None
     job = background.last_job(desk.settings.home)
     if job and job.needed and job.profile in (None, profile):
