@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from threading import Event
 from typing import Any
 from urllib.parse import quote_plus
@@ -169,6 +170,7 @@ STATES: Mapping[str, Opening] = {
     "shelf-nothing": at(f"/p/{PROFILE}/shelf?show=worth&q=zebra"),
     "why-nothing": at(f"/p/{PROFILE}/{LATEST}/why?paper=zebra"),
     "map-day": at(f"/p/{PROFILE}/{LATEST}/map"),
+    "day-without-list": at(f"/p/{PROFILE}/{LATEST + timedelta(days=2)}"),
     "no-such-kept": at(f"/p/{PROFILE}/ask?kept=99"),
 }
 EMPTY = (
