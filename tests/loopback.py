@@ -1,10 +1,11 @@
 """Run a real HTTP server on 127.0.0.1 whose answers come from a function; base of all invented sources."""
 
+import secrets
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -13,9 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """One HTTP answer. `missing` bytes are promised and not sent; `hang` gives no answer until the server stops.
+    `after` is waited for before the answer.
 
-    `drip` are seconds between two pieces of the body, of which there are twenty; `drip_head` those between two bytes of
-    a head that does not end. `reset` breaks off in the middle of the body.
+    `drip` are seconds between two of the body's `pieces`; `drip_head` those between two bytes of a head that does not
+    end. `reset` breaks off in the middle of the body.
     """
 
     body: bytes = b""
@@ -23,7 +25,9 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     missing: int = 0
     hang: bool = False
+    after: threading.Event | None = None
     drip: float = 0.0
+    pieces: int = 20
     drip_head: float = 0.0
     reset: bool = False
 
@@ -39,11 +43,25 @@ class Request:
     body: bytes
 
 
+# Below the ports that Linux (from 32768) and macOS (from 49152) give to connections and to servers that name none.
+_FOR_SERVERS = range(20_000, 32_000)
+
+
 def free_port() -> int:
-    """Return a port of this machine on which no process listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port for a server that must be told one, which no other process is given before the server has it."""
+    while True:
+        port = secrets.choice(_FOR_SERVERS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port that refuses connections: it is taken, so that no server gets it meanwhile, and nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield int(taken.getsockname()[1])
 
 
 @contextmanager
@@ -66,6 +84,8 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
                     body=self.rfile.read(length) if length else b"",
                 )
             )
+            if given.after:
+                given.after.wait()
             if given.hang:
                 stopping.wait()
                 return
@@ -92,7 +112,7 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[str]:
                 return
 
         def _write_body(self, given: Answer) -> None:
-            size = max(1, len(given.body) // 20)
+            size = max(1, len(given.body) // given.pieces)
             pieces = [given.body[at : at + size] for at in range(0, len(given.body), size)]
             if given.reset:
                 self.wfile.write(given.body[: len(given.body) // 2])

@@ -1,7 +1,7 @@
 """Run a small Zotero server on 127.0.0.1: the works of one library by page, for one key.
 
 with loopback_zotero(["On trees"], key="invented") as zotero:
-    zotero_web("4711", kind="user", key="invented", url=zotero.url, timeout=10)
+    zotero_web("4711", kind="user", key="invented", url=zotero.url, timeout=60)
 """
 
 import json

@@ -36,7 +36,7 @@ from paper_assets.stores.rewrite_progress import replace_set
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
 from tests.defs.conditions import evaluated, materialized
 from tests.desk import GRAPHS, week
-from tests.loopback import free_port
+from tests.loopback import refusing_port
 from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.scripted import Play, opened
 
@@ -204,9 +204,10 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
 
 @pytest.mark.parametrize("unset", [True, False])
 def test_a_dead_or_missing_model_ends_green_with_a_warning_and_a_later_run_continues(graph: Graph, unset: bool) -> None:
-    nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{free_port()}"}
-    graph.set_llm({} if unset else {**nobody, "PAPER_ASSETS_LLM_DEADLINE": "0.5"})
-    assert checks(graph.run()) == {**GOOD, "nothing_waits_for_the_model": False}
+    with refusing_port() as port:
+        nobody = {"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}
+        graph.set_llm({} if unset else {**nobody, "PAPER_ASSETS_LLM_DEADLINE": "0.5"})
+        assert checks(graph.run()) == {**GOOD, "nothing_waits_for_the_model": False}
     assert graph.latest()[1]["warnings"].startswith("2 rewrites wait for the language model: ")
     assert statuses(graph.rewrites()) == [("public", None), ("expert", None)]
     with loopback_llm(Play(92)) as server:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.desk import COMMAND, PATIENCE, Desk, end
+from tests.loopback import free_port
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 
 TITLE = "Étude of “traffic” 語"
@@ -68,9 +69,7 @@ def test_a_command_in_a_folder_that_was_removed_reports_it(desk: Desk) -> None:
 
 
 def test_the_address_of_the_desk_is_in_a_file_as_soon_as_the_desk_answers(desk: Desk) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = free.getsockname()
+    address = "127.0.0.1", free_port()
     with (desk.folder / "desk.log").open("w", encoding="utf-8") as log:
         environ = {**os.environ, **desk.environment, "PYTHONUNBUFFERED": ""}
         command = [*COMMAND, "desk", "--port", f"{address[1]}"]
@@ -79,6 +78,7 @@ def test_the_address_of_the_desk_is_in_a_file_as_soon_as_the_desk_answers(desk: 
         ends = time.monotonic() + PATIENCE
         while not answers(address):
             assert process.poll() is None and time.monotonic() < ends
+            time.sleep(0.02)
         assert f"http://127.0.0.1:{address[1]}/" in (desk.folder / "desk.log").read_text("utf-8")
     finally:
         end(process)

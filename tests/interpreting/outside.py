@@ -1,7 +1,7 @@
 """The outside world on loopback for one test: arXiv with its PDFs, Semantic Scholar, and the clients of both."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,12 +10,13 @@ from typing import Any
 from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.paper import Paper
 from paper_assets.settings import load_settings
-from tests.loopback import Answer, free_port
+from tests.loopback import Answer, refusing_port
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.loopback_semantic_scholar import LoopbackScholar, loopback_semantic_scholar
 
 DAY = date(2026, 1, 5)
-NOWHERE = f"http://127.0.0.1:{free_port()}"
+_TAKEN = ExitStack()  # as long as the process runs
+NOWHERE = f"http://127.0.0.1:{_TAKEN.enter_context(refusing_port())}"
 
 
 def titled(number: int, title: str, **more: Any) -> Paper:
@@ -38,7 +39,7 @@ class Outside:
             "PAPER_ASSETS_HOME": str(self.folder / "data"),
             "PAPER_ASSETS_REQUEST_GATE": str(self.folder / "gate"),
             "PAPER_ASSETS_REQUEST_INTERVAL": "0",
-            "PAPER_ASSETS_REQUEST_TIMEOUT": "10",
+            "PAPER_ASSETS_REQUEST_TIMEOUT": "60",
             "PAPER_ASSETS_ARXIV_URL": self.arxiv.url,
             "PAPER_ASSETS_ARXIV_PDF_URL": self.arxiv.pdf_url,
             "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": self.scholar.url,

@@ -390,7 +390,7 @@ def test_five_thousand_works_come_in_pages_of_a_hundred_and_a_second_sync_adds_w
 
     def synced() -> int:
         chosen = Selection(collections=("Thesis",), tags=("a", "b"))
-        entries = zotero_web("4711", kind="user", key=None, url=address, timeout=10, selection=chosen)
+        entries = zotero_web("4711", kind="user", key=None, url=address, timeout=60, selection=chosen)
         return len(import_library(warehouse, "lab", entries, now=NOW, profiles_dir=tmp_path / "profiles").new)
 
     with serving(answer) as address:
@@ -421,7 +421,7 @@ def test_a_library_on_zoteros_server_is_read_page_by_page(tmp_path: Path) -> Non
         return Answer(body=json.dumps(page).encode(), headers=headers)
 
     with serving(answer) as address:
-        entries = zotero_web("4711", kind="user", key="invented-key", url=address, timeout=10)
+        entries = zotero_web("4711", kind="user", key="invented-key", url=address, timeout=60)
     assert [library_id(entry) for entry in entries] == ["2601.05000", "doi:10.1000/xyz"]
     assert {path for path, *_ in asked} == {"/users/4711/items/top"}
     assert all("invented-key" in f"{one}{other}" for _, one, other in asked)
@@ -440,18 +440,20 @@ def test_pages_of_zoteros_server_without_end_are_one_line(
         return Answer(body=b"[]", headers={"Content-Type": "application/json", "Link": more})
 
     with serving(answer) as address, pytest.raises(NetworkError, match=f"pages do not end .stopped after {pages}."):
-        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
+        zotero_web("4711", kind="user", key=None, url=address, timeout=60)
     assert len(asked) == pages
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, InvalidInput), (404, InvalidInput), (500, NetworkError)])
 def test_a_refusal_of_zoteros_server_is_one_line_without_the_key(status: int, error: type[Exception]) -> None:
     with serving(lambda _: Answer(body=b"no", status=status)) as address, pytest.raises(error) as refused:
-        zotero_web("4711", kind="group", key="invented-key", url=address, timeout=10)
+        zotero_web("4711", kind="group", key="invented-key", url=address, timeout=60)
     assert "invented-key" not in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("slow", [Answer(body=b"[" + b" " * 98 + b"]", drip=0.05), Answer(drip_head=0.05)])
+@pytest.mark.parametrize(
+    "slow", [Answer(body=b"[" + b" " * 998 + b"]", drip=0.05, pieces=1_000), Answer(drip_head=0.05)]
+)
 def test_an_answer_of_zoteros_server_that_comes_byte_by_byte_is_given_up_in_time(slow: Answer) -> None:
     with serving(lambda _: slow) as address, pytest.raises(NetworkError, match=r"no whole answer within 0\.3 s"):
         zotero_web("4711", kind="user", key=None, url=address, timeout=0.3)
@@ -460,10 +462,10 @@ def test_an_answer_of_zoteros_server_that_comes_byte_by_byte_is_given_up_in_time
 def test_a_long_pause_that_zoteros_server_asks_for_is_reported_and_not_waited_for() -> None:
     refused = Answer(status=429, headers={"Retry-After": "3600"})
     with serving(lambda _: refused) as address, pytest.raises(RateLimited, match="wait 3600 s"):
-        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
+        zotero_web("4711", kind="user", key=None, url=address, timeout=60)
     last = Answer(body=b"[]", headers={"Content-Type": "application/json", "Backoff": "3600"})
     with serving(lambda _: last) as address:
-        assert zotero_web("4711", kind="user", key=None, url=address, timeout=10) == []
+        assert zotero_web("4711", kind="user", key=None, url=address, timeout=60) == []
 
 
 @pytest.mark.parametrize(
@@ -480,4 +482,4 @@ def test_a_long_pause_that_zoteros_server_asks_for_is_reported_and_not_waited_fo
 def test_an_answer_that_is_not_a_zotero_library_is_one_line(kind: str, body: bytes) -> None:
     answer = Answer(body=body, headers={"Content-Type": kind} if kind else {})
     with serving(lambda _: answer) as address, pytest.raises(NetworkError, match="not a Zotero library"):
-        zotero_web("4711", kind="user", key=None, url=address, timeout=10)
+        zotero_web("4711", kind="user", key=None, url=address, timeout=60)

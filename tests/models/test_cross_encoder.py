@@ -123,7 +123,7 @@ def test_an_unknown_model_is_one_line_at_once(name: str, tmp_path: Path) -> None
         env={"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     scores, loaded = answer.stdout.strip().splitlines()

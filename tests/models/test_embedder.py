@@ -48,7 +48,7 @@ def fresh_process(code: str, **environ: str) -> str:
         env={"PATH": "/usr/bin:/bin", **environ},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     return answer.stdout.strip()
@@ -126,11 +126,11 @@ def test_work_stops_when_the_listener_raises(embedder, in_order):
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    before = threading.active_count()
+    before = set(threading.enumerate())  # those of earlier tests may end meanwhile
     with pytest.raises(KeyboardInterrupt) as caught:  # holding the traceback must not keep the work running
         embedder.encode(MANY, progress=stop)
     assert caught.traceback
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("lacking", ["_has_gpu", "find_spec"])

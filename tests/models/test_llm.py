@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
 from paper_assets.models.llm import Completion, LanguageModel, wire_schema
 from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
-from tests.loopback import free_port
+from tests.loopback import refusing_port
 from tests.loopback_llm import (
     KEY,
     Kept,
@@ -273,9 +273,9 @@ def test_any_other_refusal_is_final_and_says_what_the_server_said(provider: Prov
 
 
 def test_a_server_that_never_answers_is_left_when_the_time_is_up(provider: Provider) -> None:
-    error, requests = failure(hang(), provider=provider, clock=Clock(), timeout="0.2", deadline=0.5)
+    error, _ = failure(hang(), provider=provider, clock=Clock(), timeout="0.2", deadline=0.5)
     assert "no answer within 0.2 s" in str(error)
-    assert len(requests) == 1
+    assert error.usage == Usage(calls=1)  # a busy machine may give up before the request has arrived
 
 
 @pytest.mark.parametrize("in_head", [False, True])
@@ -292,10 +292,10 @@ def test_the_deadline_ends_a_try_that_its_own_timeout_would_not(provider: Provid
 
 
 def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clock: Clock) -> None:
-    with loopback_llm() as server:
-        config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{free_port()}"})
-    with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
-        LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
+    with loopback_llm() as server, refusing_port() as port:
+        config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{port}"})
+        with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
+            LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
     assert raised.value.usage == Usage(calls=4)
 
 

@@ -17,7 +17,7 @@ from tests.real.odd_papers import generated_text, huge_papers, odd_papers, paper
 from tests.real.renderers import Sweep, raw_mathematics, sweep
 from tests.real.views import Asked, ask_everything, fill
 
-_SECONDS = 10  # of processor time for one paper and renderer; a quadratic search takes minutes
+_SECONDS = 60  # of processor time for one paper and renderer; a quadratic search takes minutes
 _GENERATED = 300
 _EACH = 1 if os.environ.get("SWEEP") == "full" else 12  # every twelfth recorded paper; SWEEP=full tries all
 _MONDAY = datetime.combine(MONDAY, time(9), UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.loopback import free_port
 
-PATIENCE = 120  # seconds for a server to answer on a busy machine
+PATIENCE = 300  # seconds for a server to answer on a busy machine
 FULL = os.environ.get("SCALE") == "full"  # `make scale-test`; the ordinary suite takes a small size
 
 

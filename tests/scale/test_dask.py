@@ -30,7 +30,7 @@ from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rankings import ranking, ranking_days
 from tests.desk import Desk
-from tests.loopback import free_port
+from tests.loopback import refusing_port
 from tests.scale import invented
 from tests.scale.servers import FULL, DaskServers, dask_scheduler, dask_servers, end
 
@@ -217,8 +217,9 @@ def test_the_scheduler_lost_is_one_line_and_what_was_kept_stays(tmp_path: Path) 
 
 
 def test_no_scheduler_and_no_worker_are_lines_that_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ClusterUnavailable, match=r"no Dask scheduler answers at .*PAPER_ASSETS_DASK.*dask scheduler"):
-        on(f"tcp://127.0.0.1:{free_port()}").encode(invented.texts(40))
+    unanswered = r"no Dask scheduler answers at .*PAPER_ASSETS_DASK.*dask scheduler"
+    with refusing_port() as port, pytest.raises(ClusterUnavailable, match=unanswered):
+        on(f"tcp://127.0.0.1:{port}").encode(invented.texts(40))
     with (
         dask_scheduler(tmp_path) as servers,
         pytest.raises(ClusterUnavailable, match="has no worker; start `dask worker tcp://127"),

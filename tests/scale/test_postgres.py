@@ -11,7 +11,7 @@ from paper_assets.defs.instance import keeps_files, open_instance, remove_old_lo
 from paper_assets.errors import StoreBusy
 from tests.defs.test_abandoned_runs import GONE, begun, held
 from tests.desk import GRAPHS, SPEECH, Desk, week
-from tests.loopback import free_port
+from tests.loopback import refusing_port
 from tests.scale.postgres import PASSWORD, postgres, why_not
 
 DAYS = ("2026-03-02", "2026-03-03")
@@ -77,12 +77,12 @@ def test_abandoned_runs_are_ended_and_their_slots_freed_on_the_server(
 def test_no_server_wrong_password_and_settings_that_disagree_are_lines_without_the_password(
     desk: Desk, address: str
 ) -> None:
-    nowhere = f"postgresql+psycopg2://ada:{PASSWORD}@127.0.0.1:{free_port()}/postgres"
     wrong = address.replace(PASSWORD, f"{PASSWORD}-but-wrong")
-    for given in (nowhere, wrong):
-        message = desk.refused("run", PAPER_ASSETS_POSTGRES=given)
-        assert "the PostgreSQL server of PAPER_ASSETS_POSTGRES failed" in message
-        assert PASSWORD not in message
+    with refusing_port() as port:
+        for given in (f"postgresql+psycopg2://ada:{PASSWORD}@127.0.0.1:{port}/postgres", wrong):
+            message = desk.refused("run", PAPER_ASSETS_POSTGRES=given)
+            assert "the PostgreSQL server of PAPER_ASSETS_POSTGRES failed" in message
+            assert PASSWORD not in message
     message = desk.refused("run", PAPER_ASSETS_POSTGRES=f"postgresql://ada:{PASSWORD}@127.0.0.1/x")
     assert "must be an address like postgresql+psycopg2://" in message and PASSWORD not in message
     (desk.folder / "dagster_home" / "dagster.yaml").unlink()

@@ -15,7 +15,7 @@ from paper_assets.setup import doctor
 from paper_assets.setup.doctor import Finding, Installation, examine
 from paper_assets.stores.kept_settings import MORNING, keep_variables, kept_environment
 from tests.desk import Desk
-from tests.loopback import Answer, Request, free_port, serving
+from tests.loopback import Answer, Request, free_port, refusing_port, serving
 from tests.loopback_llm import KEY, fault, loopback_llm, says
 
 EMPTY_FEED = (
@@ -108,8 +108,7 @@ def test_a_port_in_use(desk: Desk) -> None:
 
 
 def test_a_proxy_that_does_not_answer(desk: Desk) -> None:
-    proxy = f"http://127.0.0.1:{free_port()}"
-    with installed(desk, HTTPS_PROXY=proxy) as installation:
+    with refusing_port() as port, installed(desk, HTTPS_PROXY=f"http://127.0.0.1:{port}") as installation:
         found = only(installation)
     assert found.name == "proxy"
     assert "HTTPS_PROXY" in found.fix
@@ -154,7 +153,7 @@ def test_a_zotero_key_that_is_refused(desk: Desk) -> None:
 
 def test_a_mail_server_that_is_not_there(desk: Desk) -> None:
     mail = {"PAPER_ASSETS_SMTP_HOST": "127.0.0.1", "PAPER_ASSETS_MAIL_FROM": "desk@example.org"}
-    with installed(desk, **mail, PAPER_ASSETS_SMTP_PORT=f"{free_port()}") as installation:
+    with refusing_port() as port, installed(desk, **mail, PAPER_ASSETS_SMTP_PORT=f"{port}") as installation:
         found = only(installation)
     assert found.name == "mail"
     assert "PAPER_ASSETS_SMTP_HOST" in found.fix

@@ -36,6 +36,6 @@ def polite(tmp_path: Path, fake_time: FakeTime) -> Callable[..., requests.Sessio
 
     def build(*, gate: Path = tmp_path / "gate", interval: float = 3.0, **changes: Any) -> requests.Session:
         queue = RequestGate(gate, interval=interval, clock=fake_time.clock, sleep=fake_time.sleep)
-        return polite_session(queue, **{"timeout": 5.0, **changes})
+        return polite_session(queue, **{"timeout": 60.0, **changes})
 
     return build

@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.sources.polite_http import RequestGate, ask, polite_session
-from tests.loopback import Answer, Request, free_port, serving
+from tests.loopback import Answer, Request, refusing_port, serving
 from tests.loopback_arxiv import loopback_arxiv
 from tests.sources.conftest import FakeTime
 
@@ -153,10 +153,8 @@ def test_a_server_that_dribbles_is_given_up(polite, head):
                     with client, suppress(ConnectionError):
                         client.recv(65_536)
                         client.sendall(head)
-                        for _ in range(100):
+                        while not stop.wait(0.02):
                             client.sendall(b"x")
-                            if stop.wait(0.02):
-                                break
 
         thread = threading.Thread(target=dribble, daemon=True)
         thread.start()
@@ -187,9 +185,7 @@ def test_a_packed_answer_is_unpacked_up_to_the_limit(polite):
 
 
 def test_errors_carry_no_secret(polite):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    with pytest.raises(NetworkError) as caught:
+    with refusing_port() as port, pytest.raises(NetworkError) as caught:
         ask(
             polite(),
             "GET",
@@ -270,7 +266,7 @@ def _asking(gate, url, *, interval, times):
 def test_all_processes_of_the_machine_wait_for_each_other(tmp_path):
     with loopback_arxiv(script=[OK] * 6) as arxiv:
         processes = [_asking(tmp_path / "gate", arxiv.url, interval=0.2, times=2) for _ in range(3)]
-        assert [process.wait(60) for process in processes] == [0, 0, 0]
+        assert [process.wait(600) for process in processes] == [0, 0, 0]
     times = [request.at for request in arxiv.requests]
     assert len(times) == 6
     # An answer is sent after its time was noted, and the next request starts an interval after that answer.
@@ -288,7 +284,7 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
         with pytest.raises(RateLimited, match="our own queue for"):
             ask(impatient, "GET", arxiv.url)
         os.kill(holder.pid, signal.SIGKILL)
-        holder.wait(60)
+        holder.wait(600)
         later = FakeTime(time.time())
         queue = RequestGate(gate, interval=3.0, clock=later.clock, sleep=later.sleep)
         heir = polite_session(queue, timeout=5.0, deadline=900.0)
@@ -306,8 +302,8 @@ def test_an_impatient_session_tries_once_if_no_connection_can_be_made(polite, pa
             return super().send(request, **options)
 
     session = polite(patient=patient, transport=Counting())
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        ask(session, "GET", f"http://127.0.0.1:{free_port()}/pdf")
+    with refusing_port() as port, pytest.raises(NetworkError, match="cannot be reached"):
+        ask(session, "GET", f"http://127.0.0.1:{port}/pdf")
     assert len(sent) == tries
 
 
@@ -343,7 +339,8 @@ def test_a_proxy_without_tls_that_asks_for_a_login_is_named(polite):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("patient", "tries"), [(True, 4), (False, 1)])
 def test_a_proxy_that_cannot_be_reached_is_a_connection_that_cannot_be_made(polite, fake_time, scheme, patient, tries):
-    proxy = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(NetworkError, match=r"the proxy on the way to arxiv\.invalid cannot be reached"):
-        ask(polite(patient=patient), "GET", f"{scheme}://arxiv.invalid/api", proxies={scheme: proxy})
+    unreached = r"the proxy on the way to arxiv\.invalid cannot be reached"
+    with refusing_port() as port, pytest.raises(NetworkError, match=unreached):
+        proxies = {scheme: f"http://127.0.0.1:{port}"}
+        ask(polite(patient=patient), "GET", f"{scheme}://arxiv.invalid/api", proxies=proxies)
     assert len(fake_time.sleeps) == tries - 1
