@@ -32,6 +32,7 @@ from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, f
 from paper_assets.progress import Progress, WorkEnded
 from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
+from tests.mcp.passing_time import let_pass, run_in_passing_time
 from tests.mcp.raw_host import error_in
 
 NOTHING_HIDDEN = Secrets({})
@@ -47,8 +48,21 @@ class Listener:
         self.reports.append((progress, message))
 
 
+class Passing(Listener):
+    """A listener for whom some time has passed whenever it hears a message that ends so."""
+
+    def __init__(self, ending: str, seconds: float) -> None:
+        super().__init__()
+        self.ending, self.seconds = ending, seconds
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        await super().report_progress(progress, total, message)
+        if (message or "").endswith(self.ending):
+            let_pass(asyncio.get_running_loop(), self.seconds)
+
+
 def answer(calls: Calls, work: Any, listener: Any) -> Mapping[str, Any]:
-    found = asyncio.run(calls.answer(listener, "a_tool", work))
+    found = run_in_passing_time(calls.answer(listener, "a_tool", work))
     return found.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -57,7 +71,7 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
 
     def work(progress: Progress) -> Mapping[str, Any]:
         progress(1, 3, "step")
-        gone_on.wait(30)
+        gone_on.wait(60)
         try:
             progress(2, 3, "step")
         except WorkEnded:
@@ -65,35 +79,40 @@ def test_a_call_that_takes_too_long_is_answered_and_its_work_stops_at_its_next_s
             raise
         return {}
 
-    error = error_in(answer(Calls(secrets=NOTHING_HIDDEN, limit=0.2), work, Listener()))
+    error = error_in(answer(Calls(secrets=NOTHING_HIDDEN, limit=50), work, Passing("step 1 of 3", 50)))
     assert error["code"] == "NETWORK_ERROR"
-    assert "not finished within 0.2 s (last report: step 1 of 3)" in error["message"]
+    assert "not finished within 50 s (last report: step 1 of 3)" in error["message"]
     assert error["details"]["worth_another_try"] is True
     gone_on.set()
-    assert stopped.wait(30)
+    assert stopped.wait(60)
 
 
 def test_progress_only_grows_and_continues_while_the_work_reports_nothing() -> None:
-    listener, enough = Listener(), threading.Event()
+    enough = threading.Event()
 
-    class Counting(Listener):
+    class Counting(Passing):
         async def report_progress(self, *reports: Any) -> None:
             await super().report_progress(*reports)
             if len(self.reports) == 6:
                 enough.set()
 
-    listener = Counting()
+    listener = Counting("reading 1 of 2", 60)
 
     def work(progress: Progress) -> Mapping[str, Any]:
         progress(1, 2, "reading")
-        enough.wait(30)
+        enough.wait(60)
         return {"done": True}
 
-    answer(Calls(secrets=NOTHING_HIDDEN, heartbeat=0.01), work, listener)
+    answer(Calls(secrets=NOTHING_HIDDEN, limit=3_600, heartbeat=60), work, listener)
     numbers = [number for number, _ in listener.reports]
     assert numbers == sorted(set(numbers))
     assert [message for _, message in listener.reports][:2] == ["started", "reading 1 of 2"]
     assert listener.reports[5][1] == "reading 1 of 2"
+
+
+def test_a_store_that_another_process_holds_is_waited_for_twice_within_a_call(tmp_path: Path) -> None:
+    settings = load_settings({"PAPER_ASSETS_STORE_DEADLINE": "3"}, tmp_path)
+    assert [Calls(secrets=NOTHING_HIDDEN, limit=limit).store_deadline(settings) for limit in (5.0, 50.0)] == [2.0, 3.0]
 
 
 def test_a_fault_of_the_program_is_one_line_for_the_caller_and_a_trace_in_the_log(
@@ -110,55 +129,56 @@ def test_a_fault_of_the_program_is_one_line_for_the_caller_and_a_trace_in_the_lo
 
 @pytest.mark.parametrize("joinable", [False, True])
 def test_calls_beyond_the_threads_wait_and_report_it_when_their_time_is_over(joinable: bool) -> None:
-    release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=0.3)
-
-    def work(_: Progress) -> Mapping[str, Any]:
-        release.wait(30)
-        return {}
+    release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=50)
 
     async def many() -> list[Any]:
+        loop, begun = asyncio.get_running_loop(), threading.Barrier(8, lambda: let_pass(loop, 50))
+
+        def work(_: Progress) -> Mapping[str, Any]:
+            begun.wait(60)  # until all threads are at work
+            release.wait(60)
+            return {}
+
         names = [f"{number}" if joinable else None for number in range(9)]
         return await asyncio.gather(*(calls.answer(Listener(), "a_tool", work, joined_as=name) for name in names))  # type: ignore[arg-type]
 
-    found = [each.content[0].text for each in asyncio.run(many())]
+    found = [each.content[0].text for each in run_in_passing_time(many())]
     release.set()
     assert sum("not begun within" in text for text in found) == 1
 
 
 def test_a_call_that_joins_another_says_since_when_it_is_under_way_and_when_a_silent_model_is_given_up() -> None:
-    listeners, release, runs = [Listener(), Listener()], threading.Event(), []
-    calls = Calls(secrets=NOTHING_HIDDEN, limit=0.2, model_deadline=90)
+    listeners, release, runs = [Passing("judging stances", 100) for _ in range(2)], threading.Event(), []
+    calls = Calls(secrets=NOTHING_HIDDEN, limit=100, model_deadline=90)
 
     def work(progress: Progress) -> Mapping[str, Any]:
         runs.append(1)
         progress(0, None, "judging stances")
-        release.wait(30)
+        release.wait(60)
         return {}
 
     async def one_after_the_other() -> list[Any]:
-        answers = []
-        for listener in listeners:
-            answers.append(await calls.answer(listener, "a_tool", work, joined_as="x"))  # type: ignore[arg-type]
-            calls._in_progress["a_tool x"].began -= 100  # as if 100 s had passed
-        return answers
+        return [await calls.answer(listener, "a_tool", work, joined_as="x") for listener in listeners]  # type: ignore[arg-type]
 
-    first, second = (error_in(each.model_dump(by_alias=True))["message"] for each in asyncio.run(one_after_the_other()))
+    found = run_in_passing_time(one_after_the_other())
+    first, second = (error_in(each.model_dump(by_alias=True))["message"] for each in found)
     release.set()
     assert runs == [1]
     assert [message for _, message in listeners[0].reports][:2] == ["started", "judging stances"]
-    begun, joined = (re.search(r"under way for (\d+) s", each) for each in (first, listeners[1].reports[0][1]))
-    assert begun and joined and int(joined[1]) >= 100 > int(begun[1])
+    texts = (first, listeners[1].reports[0][1] or "", second)
+    begun, joined, ended = (int(each[1]) for text in texts if (each := re.search(r"under way for (\d+) s", text)))
+    assert 100 <= begun <= joined < 200 <= ended
     assert listeners[1].reports[0][1].endswith(": judging stances")
     assert "and not finished (last report: judging stances); it continues: " in first
     assert second.endswith("If the language model is silent, its question is given up after 90 s")
 
 
 def test_a_call_that_joins_another_hears_of_its_progress() -> None:
-    listeners, joined, calls = [Listener(), Listener()], threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
+    listeners, joined, calls = [Listener(), Listener()], threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=60)
 
     def work(progress: Progress) -> Mapping[str, Any]:
         progress(0, None, "judging stances")
-        joined.wait(30)
+        joined.wait(60)
         progress(0, None, "grading passages")
         return {}
 
@@ -178,10 +198,10 @@ def test_a_call_that_joins_another_hears_of_its_progress() -> None:
 
 @pytest.mark.parametrize("waits_for", ["networked", "asks_model"])
 def test_what_needs_no_network_never_waits_behind_what_does(waits_for: str) -> None:
-    release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=30)
+    release, calls = threading.Event(), Calls(secrets=NOTHING_HIDDEN, limit=60)
 
     def searching(_: Progress) -> Mapping[str, Any]:
-        release.wait(30)
+        release.wait(60)
         return {}
 
     async def one_behind_twelve() -> Any:

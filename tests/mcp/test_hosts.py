@@ -101,7 +101,7 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels(
         cwd=desk.folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     outcome: dict[str, Any] = json.loads(done.stdout)
@@ -141,6 +141,6 @@ def test_the_inspector_shows_tools_answers_and_errors(
         cwd=desk.folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert expected in done.stdout, done.stderr
