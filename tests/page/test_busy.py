@@ -59,7 +59,7 @@ def test_two_readers_and_a_run_do_not_lose_each_others_work(page_of_its_own: Pag
             one.goto(f"{page.url}/p/{PROFILE}/{LATEST}")
             assert "Traceback" not in one.content() and "could not be shown" not in one.content()
             one.wait_for_timeout(400)  # a reader reads
-        _, err = run.communicate(timeout=240)
+        _, err = run.communicate(timeout=600)
         assert run.returncode == 0, err
         one.goto(f"{page.url}/p/{PROFILE}/{LATEST}")
         expect(one.locator(".papers article")).to_have_count(5)

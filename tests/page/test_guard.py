@@ -19,7 +19,7 @@ def asked(
     page: Page, method: str, path: str, body: dict[str, str] | None = None, **headers: str
 ) -> tuple[int, http.client.HTTPMessage, str]:
     address = urlsplit(page.url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
     try:
         connection.request(method, path, urlencode(body) if body is not None else None, headers)
         answer = connection.getresponse()

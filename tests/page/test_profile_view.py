@@ -157,8 +157,8 @@ def test_save_is_in_view_and_unsaved_changes_are_not_lost_without_a_warning(
         expect(page.get_by_text("Unsaved changes")).to_be_hidden()
         page.get_by_label("Secondary").fill("gradient methods")
         expect(page.get_by_text("Unsaved changes")).to_be_visible()
-        page.get_by_role("link", name="Today").click(no_wait_after=True)
-        page.wait_for_timeout(500)
+        with page.expect_event("dialog"):
+            page.get_by_role("link", name="Today").click(no_wait_after=True)
         assert asked == ["beforeunload"]
         assert page.url.endswith("/profile")
         page.get_by_label("Papers per day", exact=True).fill("0")

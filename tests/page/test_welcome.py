@@ -183,6 +183,9 @@ _HIDDEN_FOCUS = """() => {
 }"""
 
 
+_NEXT_FRAME = "() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(() => shown())))"
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 844), (390, 844), (1280, 420), (390, 500)])
 @pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
 def test_the_bar_of_buttons_never_covers_the_focused_field(
@@ -196,7 +199,7 @@ def test_the_bar_of_buttons_never_covers_the_focused_field(
         view.locator("#name" if key == "Shift+Tab" else "#interests").focus()
         reached, hidden = set(), []
         for _ in range(20):
-            view.wait_for_timeout(30)  # the browser scrolls in its next frame
+            view.evaluate(_NEXT_FRAME)  # in which the browser scrolls
             reached.add(view.evaluate("() => document.activeElement.id"))
             if fault := view.evaluate(_HIDDEN_FOCUS):
                 hidden.append(fault)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.interfaces.supervisor import LOG
-from paper_assets.stores.locks import is_alive
+from paper_assets.stores.locks import is_alive, is_gone, process_named
 from tests.desk import PATIENCE
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
@@ -38,7 +38,8 @@ _PROGRAM = """
 import os, sys
 from pathlib import Path
 from paper_assets.interfaces import supervisor
-supervisor._END_WITHIN = 2.0
+supervisor._END_WITHIN = float(os.environ["END_WITHIN"])
+supervisor._LAST_LINES_WITHIN = 60.0
 supervisor._STUCK = 2.0
 services = [
     supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, ("unreachable",) if at == 0 else ())
@@ -51,9 +52,10 @@ sys.exit(supervisor.supervise(services, Path(sys.argv[1]), os.environ, say=lambd
 
 
 @contextmanager
-def up(home: Path, *services: str) -> Iterator["subprocess.Popen[str]"]:
+def up(home: Path, *services: str, end_within: float = 60.0) -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(home), *services],
+        env={**os.environ, "END_WITHIN": str(end_within)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -95,7 +97,7 @@ def test_each_child_that_is_killed_is_started_again_and_the_end_is_clean(tmp_pat
 
 
 def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_path: Path) -> None:
-    with up(tmp_path, _STUBBORN) as process:
+    with up(tmp_path, _STUBBORN, end_within=1.0) as process:
         wait(lambda: "WARNING s0: warning: I stay" in log(tmp_path))
         process.terminate()
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
@@ -180,7 +182,8 @@ def test_started_by_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
 
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), _SERVICE]
-    with subprocess.Popen([sys.executable, "-c", f"import subprocess; subprocess.call({command!r})"]) as parent:
+    code, environ = f"import subprocess; subprocess.call({command!r})", {**os.environ, "END_WITHIN": "60"}
+    with subprocess.Popen([sys.executable, "-c", code], env=environ) as parent:
         wait(lambda: bool(pids(tmp_path, "s0")))
         parent.kill()
     wait(lambda: not is_alive(pids(tmp_path, "s0")[0]))
@@ -196,5 +199,6 @@ def test_the_desk_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         wait(lambda: "the desk is open" in parent.stdout.readline())  # type: ignore[union-attr]
+        desk_process = process_named(child)
         parent.kill()
-        wait(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text("utf-8"))
+        wait(lambda: is_gone(desk_process))
