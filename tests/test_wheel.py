@@ -49,7 +49,7 @@ def site(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
 def installed(site: Path, home: Path, *command: str) -> str:
     """Return the output of a command that can only find the installed package, in a separate folder."""
     environment = {**os.environ, "PYTHONPATH": str(site), "PAPER_ASSETS_HOME": str(home / "data")}
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

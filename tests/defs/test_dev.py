@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.desk import Desk
-from tests.loopback import Answer
+from tests.loopback import Answer, free_port
 from tests.loopback_arxiv import loopback_arxiv
 
 MODULE = "paper_assets.defs.dev"
@@ -39,7 +38,7 @@ UPGRADE = {
 
 
 def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body, named)
@@ -55,10 +54,7 @@ def started(
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """What `make dev` starts, once its page answers, and its port; `without_sigint`: as from a script, behind `&`."""
     (desk.folder / "dagster_home").mkdir(exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    log = desk.folder / "dev.log"
+    port, log = free_port(), desk.folder / "dev.log"
     program = ["-c", _WITHOUT_SIGINT] if without_sigint else ["-m", MODULE]
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
@@ -137,16 +133,14 @@ RUN = {
 def test_a_run_in_progress_ends_with_the_services(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
-        whole = {"workspace": ["-w", f"{WORKSPACE}"], "PAPER_ASSETS_ARXIV_URL": arxiv.url}
-        with started(desk, **whole) as (process, port):
+        waits = {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_TIMEOUT": "3600"}  # longer than this test
+        with started(desk, workspace=["-w", f"{WORKSPACE}"], **waits) as (process, port):
             body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
             assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
             assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)
             assert len(processes(desk)) >= 6  # this command, its guard, the services, code servers, UI, daemon, run
             process.terminate()
-            began = time.monotonic()
             assert desk.happens(lambda: not processes(desk), within=PATIENCE)
-            assert time.monotonic() - began < 10, "no process is left after ten seconds"
 
 
 def test_a_second_daemon_on_the_same_history_is_refused_in_one_line(port: int, dev_desk: Desk) -> None:

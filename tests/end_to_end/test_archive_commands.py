@@ -120,7 +120,7 @@ def test_a_comparison_that_fails_half_way_shows_its_results_so_far_and_names_the
         process = desk.start(
             "archive", "compare", "2603.00101", "2603.00102", "--json", **dict(server.environ("ollama"))
         )
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 1
     assert f"error: the comparison ended early at {at}: " in err and "Traceback" not in err
     record = json.loads(out) if papers else None

@@ -72,7 +72,7 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
     desk.run("retrieve", "plan.json", **environ, PAPER_ASSETS_CROSS_ENCODER=str(model))
     with served(desk, **environ) as page:
         address = urlsplit(page.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
         connection.request("GET", "/p/retrieval-evidence")
         assert connection.getresponse().status == 200
     with raw_host(desk, **environ) as host:
@@ -84,5 +84,5 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
 
 def test_the_listener_hears_a_command_that_does_ask(environ: dict[str, str], strangers: Callable[[], set[str]]) -> None:
     ask = "import socket\ntry: socket.create_connection(('nobody.invalid', 9))\nexcept OSError: pass"
-    subprocess.run([sys.executable, "-c", ask], env={**os.environ, **environ}, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", ask], env={**os.environ, **environ}, check=True, timeout=600)
     assert strangers() == {"nobody.invalid"}

@@ -215,7 +215,7 @@ def test_a_full_disk_is_reported_in_one_line_and_with_free_space_the_same_comman
     started = desk.start("run", "--as-of", DAYS[0])
     # Before Python imports our code: limit the size of files, as on a full disk.
     resource.prlimit(started.pid, resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
-    _, errors = started.communicate(timeout=240)
+    _, errors = started.communicate(timeout=600)
     assert started.returncode != 0
     lines = [line for line in errors.splitlines() if line.strip()]
     assert lines and all(line.startswith("error: ") for line in lines), errors

@@ -44,7 +44,7 @@ class Lab:
     ) -> tuple[int, http.client.HTTPMessage, str]:
         """Return the answer to a request with only the given headers."""
         address = urlsplit(self.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=120)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
         try:
             connection.request(method, path, urlencode(body) if isinstance(body, Mapping) else body, headers)
             answer = connection.getresponse()
@@ -83,14 +83,17 @@ def filled(folder: Path) -> tuple[Desk, dict[str, str], dict[str, str]]:
 
 
 @contextmanager
-def lab(folder: Path, *options: str, open_files: int | None = None, **environ: str) -> Iterator[Lab]:
-    """Ada, whose profile is traffic, Bob, whose profile is speech, Cleo, who has both, and the server as a process."""
+def lab(folder: Path, *options: str, open_files: int | None = None, before: str = "", **environ: str) -> Iterator[Lab]:
+    """Ada, whose profile is traffic, Bob, whose profile is speech, Cleo, who has both, and the server as a process.
+
+    `before` is code that the process runs first.
+    """
     desk, items, practices = filled(folder)
     file = people_file(folder / "data")
     profiles = {"ada": ["traffic"], "bob": ["speech"], "cleo": ["traffic", "speech"]}
     tokens = {name: add_person(file, name, theirs) for name, theirs in profiles.items()}
     log = folder / "lab.log"
-    command = [*COMMAND, "serve", "--port", "0", *options]
+    command = [*COMMAND[:-1], f"{before}\n{COMMAND[-1]}", "serve", "--port", "0", *options]
     if open_files is not None:
         command = ["sh", "-c", f'ulimit -n {open_files} && exec "$0" "$@"', *command]
     with log.open("w", encoding="utf-8") as stderr:

@@ -46,7 +46,7 @@ OF_NO_PROFILE = {
 async def client_of(lab: Lab, token: str, mode: str = "legacy") -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=120) as http,
+        httpx2.AsyncClient(headers=headers, timeout=600) as http,
         Client(streamable_http_client(f"{lab.url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client

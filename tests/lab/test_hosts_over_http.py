@@ -38,7 +38,7 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(
         env={**os.environ, "SERVER": json.dumps({"url": f"{served_lab.url}/mcp", "headers": headers})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
@@ -67,7 +67,7 @@ def test_the_inspector_shows_tools_answers_and_errors_over_http(
         [str(inspector), "--cli", f"{served_lab.url}/mcp", "--transport", "http", "--header", header, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert expected in done.stdout, done.stderr
 
@@ -78,7 +78,7 @@ def without_token(served_lab: Lab) -> Iterator[str]:
     target = urlsplit(served_lab.url)
 
     def forward(request: loopback.Request) -> Answer:
-        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
+        connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=600)
         kept = {name: value for name, value in request.headers.items() if name not in ("content-length", "connection")}
         try:
             bearer = {"Authorization": f"Bearer {served_lab.tokens['ada']}"}
@@ -98,6 +98,6 @@ def without_token(served_lab: Lab) -> Iterator[str]:
 def test_the_conformance_suite_finds_nothing_in_its_scenarios_that_apply(without_token: str, scenario: str) -> None:
     suite = node(CONFORMANCE) / ".bin" / "conformance"
     asked = [str(suite), "server", "--url", without_token, "--scenario", scenario]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 failed" in done.stdout, done.stdout

@@ -154,7 +154,7 @@ def test_at_a_terminal_the_person_is_asked(desk: Desk) -> None:
         with suppress(OSError):  # the terminal is gone when the process is
             while part := os.read(here, 4096):
                 seen += part
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=600) == 0
     os.close(here)
     assert seen.count(b"accept, retry or later") == 2
     assert b"for public: accepted" in seen
