@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from paper_assets.stores import warehouse
 from paper_assets.stores.locks import folder_locked, make_private_folder
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 # A slow machine must not fail a test; nothing is kept between runs. Examples are half as many as usual and new in each
 # run, which is enough over several runs; in CI they are the same in each run, so that chance does not refuse a change.
-settings.register_profile("here", deadline=None, database=None, max_examples=50, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "here",
+    deadline=None,
+    database=None,
+    max_examples=50,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("here")
 
 # Commands started under nohup ignore SIGHUP; the tests expect commands of a terminal.

@@ -135,7 +135,7 @@ class Desk:
         while not happened():
             if time.monotonic() > ends:
                 return False
-            time.sleep(1)
+            time.sleep(0.25)
         return True
 
     def last_words(self) -> str:

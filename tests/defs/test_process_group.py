@@ -27,6 +27,7 @@ from pathlib import Path
 from paper_assets.defs import dev
 from paper_assets.defs.dev import guard_group, supervise
 
+dev.GRACE = 0.5  # the members ignore SIGTERM anyway
 dev.LIMIT = 600.0  # a busy machine needs more than 8 s for what follows the end
 
 def record(ended):

@@ -1,5 +1,6 @@
 """Rankings do not wait for backlog work: queues, priorities, and what the daemon's queue takes from them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def test_the_settings_of_the_checkout_are_those_of_the_package() -> None:
 
 
 _A_BACKLOG = """
-import os, sys, time
+import json, os, sys, time
 from datetime import UTC, date, datetime
 from pathlib import Path
 from dagster._daemon.types import DaemonHeartbeat
@@ -81,35 +82,39 @@ from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
 from paper_assets.paper import paper_from_mapping
 
-desk, papers, age = Desk(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
+def niceness(folder, papers, age):
+    desk = Desk(folder)
+    (folder / "dagster_home").mkdir(parents=True)
+    merge_papers(desk.warehouse, [paper_from_mapping(each) for each in week(["2026-03-02"], each=papers)])
+    workspace = open_workspace(desk.settings, {}, clock=lambda: datetime.now(UTC))
+    with open_instance(desk.folder / "dagster_home") as instance:
+        if age >= 0:
+            instance.add_daemon_heartbeat(DaemonHeartbeat(time.time() - age, "SENSOR", "one", []))
+        runs._yield_to_daemon(instance, workspace, [Partition(date(2026, 3, 2))])
+    return os.nice(0)
+
 runs._BACKLOG = 10
-merge_papers(desk.warehouse, [paper_from_mapping(each) for each in week(["2026-03-02"], each=papers)])
-workspace = open_workspace(desk.settings, {}, clock=lambda: datetime.now(UTC))
-with open_instance(desk.folder / "dagster_home") as instance:
-    if age >= 0:
-        instance.add_daemon_heartbeat(DaemonHeartbeat(time.time() - age, "SENSOR", "one", []))
-    runs._yield_to_daemon(instance, workspace, [Partition(date(2026, 3, 2))])
-print(os.nice(0))
+for name, papers, age in json.loads(sys.argv[2]):
+    if child := os.fork():  # a priority cannot be raised again
+        assert os.waitpid(child, 0)[1] == 0
+    else:
+        print(name, niceness(Path(sys.argv[1], name), papers, age), flush=True)
+        os._exit(0)
 """
 
 
-@pytest.mark.parametrize(
-    ("papers", "age", "lower"),
-    [(12, 5, True), (12, 600, False), (12, -1, False), (6, 5, False)],
-    ids=["backlog beside a daemon", "the daemon has ended", "no daemon", "few papers"],
-)
-def test_a_command_with_a_backlog_lowers_its_priority_beside_a_daemon(
-    tmp_path: Path, papers: int, age: int, lower: bool
-) -> None:
-    (tmp_path / "dagster_home").mkdir()
-    desk = Desk(tmp_path)
+def test_a_command_with_a_backlog_lowers_its_priority_beside_a_daemon(tmp_path: Path) -> None:
+    cases = [("backlog", 12, 5), ("daemon-ended", 12, 600), ("no-daemon", 12, -1), ("few-papers", 6, 5)]
     done = subprocess.run(
-        [sys.executable, "-c", _A_BACKLOG, str(tmp_path), str(papers), str(age)],
-        env={**os.environ, **desk.environment},
+        [sys.executable, "-c", _A_BACKLOG, str(tmp_path), json.dumps(cases)],
+        env={**os.environ, **Desk(tmp_path).environment},
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     before = os.nice(0)
-    assert int(done.stdout) == (min(before + 10, 19) if lower and before < 10 else before)
+    lower = min(before + 10, 19) if before < 10 else before
+    assert dict(line.split() for line in done.stdout.splitlines()) == {
+        name: f"{lower if name == 'backlog' else before}" for name, *_ in cases
+    }

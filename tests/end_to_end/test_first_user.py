@@ -62,6 +62,7 @@ def test_a_first_user_reads_rates_asks_decides_and_edits(desk: Desk, browser: Br
 
         page.get_by_role("link", name="Rewrites").click()
         page.locator("section", has_text="Waiting for your decision").get_by_role("link").click()
+        page.wait_for_url("**/rewrites/*")
         item = page.url.rpartition("/")[2].partition("?")[0]
         page.get_by_role("button", name="Accept").click()
         expect(page.get_by_role("status")).to_contain_text("is accepted")

@@ -35,7 +35,7 @@ def wait_until_it_asks(process: "subprocess.Popen[str]", arxiv: LoopbackArxiv) -
 
 
 def asking(arxiv: LoopbackArxiv) -> dict[str, str]:
-    return {"PAPER_ASSETS_ARXIV_URL": arxiv.url}
+    return {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -232,6 +232,7 @@ def test_a_proxy_that_refuses_is_asked_once_for_each_source(tmp_path: Path, stat
     desk = Desk(tmp_path)
     with serving(refuse) as proxy:
         behind = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), proxy) | dict.fromkeys(("NO_PROXY", "no_proxy"), "")
+        behind["PAPER_ASSETS_REQUEST_INTERVAL"] = "0"  # two processes ask one after the other
         with raw_host(desk, **behind) as host:
             host.handshake()
             error = host.refused("fetch_paper", arxiv_id="2601.05001")

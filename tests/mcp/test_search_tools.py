@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from paper_assets.errors import NotComputed
+from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.search_tools import SearchTools, paper_row
+from paper_assets.pipeline.desk_answers import AnsweringContext
 from paper_assets.retrieval.desk_search import FoundPaper
 from paper_assets.settings import Settings
 from paper_assets.stores.documents import Document, replace_documents
+from paper_assets.text.secrets import Secrets
 from tests.desk import Desk
 from tests.loopback import Answer
 from tests.loopback_arxiv import loopback_arxiv
@@ -94,12 +98,32 @@ def test_a_question_is_answered_without_the_full_text_that_a_silent_source_does_
             "PAPER_ASSETS_ARXIV_PDF_URL": f"{arxiv.url}/pdf",
             "PAPER_ASSETS_KNOWN_HOSTS": arxiv.url,
             "PAPER_ASSETS_SEMANTIC_SCHOLAR": "off",
+            "PAPER_ASSETS_REQUEST_TIMEOUT": "0.2",
+            "PAPER_ASSETS_REQUEST_INTERVAL": "0",
         }
-        with raw_host(desk, PAPER_ASSETS_CALL_LIMIT="20", **reach) as host:
+        with raw_host(desk, **reach) as host:
             host.handshake()
             answer = host.call("ask_desk", question="How is traffic on road networks predicted?", fetch=2)
             assert answer["sentences"]
             assert sum("was not read" in note for note in answer["notes"]) == 2
+
+
+def test_full_texts_are_fetched_in_half_of_the_time_of_a_call(monkeypatch: pytest.MonkeyPatch, desk: Desk) -> None:
+    class Nobody:
+        async def report_progress(self, *_: object) -> None:
+            pass
+
+    seconds: list[float] = []
+
+    def prepare(context: AnsweringContext, *_: object, **__: object) -> None:
+        seconds.append(context.fetching)
+        raise NotComputed("no question is prepared here")
+
+    monkeypatch.setattr("paper_assets.pipeline.desk_answers.prepare_question", prepare)
+    monkeypatch.setattr("paper_assets.interfaces.mcp.search_tools.embedder_or_none", lambda _: None)
+    tools = SearchTools(calls=Calls(secrets=Secrets({}), limit=20), settings=desk.settings, environ={})
+    asyncio.run(tools.ask_desk(Nobody(), "Why?", fetch=2))  # type: ignore[arg-type]
+    assert seconds == [10]
 
 
 def test_the_same_question_joins_a_slow_answer_and_only_quotations_are_made_in_the_call() -> None:
