@@ -19,6 +19,7 @@ from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
 CODE_VERSION = "13"  # raise it when filters or scoring change, so that stored days are computed again
+_PAUSE = 30  # days without a list, after which the next one is a first list again (`considered_day`)
 
 
 def ranking_version() -> str:
@@ -63,7 +64,8 @@ def inputs_by_day(
     A day's inputs include what earlier days showed: they are valid as long as those days are current.
     """
     spans = {profile.name: (_first_of_window(profile, days[0]), days[-1]) for profile, days in asked}
-    shown, wishes = shown_by_day(warehouse, spans), wishes_by_day(warehouse, spans)
+    listed = {profile.name: (_first_of_lists(profile, days[0]), days[-1]) for profile, days in asked}
+    shown, wishes = shown_by_day(warehouse, spans), wishes_by_day(warehouse, listed)
     preferences, version = model_inputs(warehouse), ranking_version()
     found: dict[str, dict[date, tuple[str, str]]] = {profile.name: {} for profile, _ in asked}
     for profile, days in asked:
@@ -87,19 +89,27 @@ def inputs_by_day(
 
 
 def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date | None:
-    """Return the last day before `as_of`, within its window, that has a ranking made for the same wishes.
+    """Return the last day before `as_of` that has a ranking made for the same wishes, of the last 30 or its window.
 
-    Its papers had their chance of a place in that list. None if there is no such day, or if papers may be shown again.
+    The papers of that day and before had their chance of a place in that list. If none of the window's papers had, the
+    day before the window stands for all earlier ones. None without such a ranking, so that the next list is a first
+    one, or if papers may be shown again.
     """
-    spans = {profile.name: (_first_of_window(profile, as_of), as_of)}
-    return _considered(profile, as_of, wishes_by_day(warehouse, spans)[profile.name])
+    listed = {profile.name: (_first_of_lists(profile, as_of), as_of)}
+    return _considered(profile, as_of, wishes_by_day(warehouse, listed)[profile.name])
 
 
 def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]) -> date | None:
     if profile.content.feed.repeat:
         return None
-    first, own = _first_of_window(profile, as_of), wishes_fingerprint(profile)
-    return max((day for day, each in wishes.items() if first <= day < as_of and each == own), default=None)
+    first, own = _first_of_lists(profile, as_of), wishes_fingerprint(profile)
+    latest = max((day for day, each in wishes.items() if first <= day < as_of and each == own), default=None)
+    return latest and max(latest, _first_of_window(profile, as_of) - timedelta(days=1))
+
+
+def _first_of_lists(profile: Profile, as_of: date) -> date:
+    """Return the first day whose list counts as an earlier one for `as_of`."""
+    return min(_first_of_window(profile, as_of), as_of - timedelta(days=_PAUSE))
 
 
 def _first_of_window(profile: Profile, as_of: date) -> date:

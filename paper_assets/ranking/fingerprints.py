@@ -63,7 +63,7 @@ def ranking_fingerprint(
         llm: the language model; None: papers are not verified.
         code_version: that of the ranking's code.
         preferences: version of what ratings have taught; None: nothing.
-        considered: last day whose list considered the papers for the same interests; None: there is none.
+        considered: last day whose list considered papers for the same interests; None: there is none.
     """
     return _hash(
         {

@@ -257,8 +257,12 @@ def test_a_day_is_out_of_date_once_an_earlier_one_has_considered_its_papers(tmp_
     assert not day.stale_on(TOMORROW)
 
 
-def edited(profile: Profile, *, repeat: bool = False, **changes: Any) -> ProfileContent:
-    record = {**changes, "feed": {"repeat": repeat}, "ranking": {"enable_llm_verification": False}}
+def edited(profile: Profile, *, repeat: bool = False, window: int = 7, **changes: Any) -> ProfileContent:
+    record = {
+        **changes,
+        "feed": {"repeat": repeat, "window_days": window},
+        "ranking": {"enable_llm_verification": False},
+    }
     return profile_content(record, source=profile.name)
 
 
@@ -282,6 +286,19 @@ def test_only_the_first_list_for_the_interests_shows_a_doubtful_paper(tmp_path: 
     day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["tax law in Norway"]}))
     later = day.ranked(as_of=TOMORROW + timedelta(days=1))
     assert not later.header["line_rule"]["first_list"]  # this week has shown papers already
+
+
+@pytest.mark.parametrize(("pause", "is_first"), [(1, False), (30, False), (31, True)])
+def test_a_list_is_a_first_one_again_after_a_month_however_short_the_window(
+    tmp_path: Path, pause: int, is_first: bool
+) -> None:
+    day = Day(tmp_path, primary=["tax law in Japan"])
+    interests = {"primary": ["tax law in Japan"]}
+    day.profile = replace(day.profile, content=edited(day.profile, interests=interests, window=1))
+    assert day.ranked().header["line_rule"]["first_list"]
+    later = AS_OF + timedelta(days=pause)
+    assert day.ranked(as_of=later).header["line_rule"]["first_list"] is is_first
+    assert not day.stale_on(later)
 
 
 def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_path: Path) -> None:
