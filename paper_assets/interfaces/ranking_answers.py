@@ -402,7 +402,7 @@ def citations_of(warehouse: Warehouse, paper_ids: Sequence[str], name: str) -> s
     ids = list(dict.fromkeys(unversioned(paper_id) for paper_id in paper_ids))
     papers = papers_from_table(papers_by_id(warehouse, ids))
     if missing := set(ids) - {paper.paper_id for paper in papers}:
-        raise PaperNotFound(f"not stored: {', '.join(sorted(missing))}")
+        raise PaperNotFound(f"not stored: {', '.join(sorted(missing))}; check the ids, or fetch their days first")
     return citation_text(sorted(papers, key=lambda paper: ids.index(paper.paper_id)), name)
 
 

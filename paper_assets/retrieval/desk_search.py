@@ -25,6 +25,7 @@ from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import asks, stem, words_in
 
 MOST_RESULTS = 1_000  # of one query; a reader who needs more needs a filter
+_SHOWN_AUTHORS = 3
 _PASSAGES_PER_PAPER = 4  # passages of full texts fetched for each paper that is wanted
 _WORD = re.compile(r"[^\W_]+")
 _OWN_PROFILE = "profile"  # in:profile
@@ -269,6 +270,21 @@ def best_sentence(text: str, stems: Collection[str]) -> str:
         return text.strip()
     counts = [len({stem(word) for word in words_in(each) if asks(word)} & set(stems)) for each in sentences]
     return " ".join(sentences[counts.index(max(counts))].split())
+
+
+def shown_authors(authors: Sequence[str], *, wanted: Sequence[str] = ()) -> tuple[tuple[str, ...], int]:
+    """Return the first authors and those of the query (`wanted`), and how many are left out.
+
+    Names are compared as in `stores.papers.PaperFilters`: from the start of each word, without accents.
+    """
+    sought = [words for name in wanted if (words := words_in(name))]
+
+    def is_sought(author: str) -> bool:
+        own = words_in(author)
+        return any(all(any(each.startswith(word) for each in own) for word in words) for words in sought)
+
+    shown = (*authors[:_SHOWN_AUTHORS], *filter(is_sought, authors[_SHOWN_AUTHORS:]))
+    return shown, len(authors) - len(shown)
 
 
 def hit_record(paper: FoundPaper) -> dict[str, Any]:

@@ -220,6 +220,12 @@ def test_every_mistake_has_its_code(world: World, tool: str, arguments: dict[str
     assert 0 < len(error["message"]) <= 1_000
 
 
+def test_a_key_that_an_assistant_sends_as_an_unknown_argument_is_not_repeated(world: World) -> None:
+    error = world.host.refused("analyze_paper", paper={"paper_id": ID}, llm_config={"api_key": "invented-secret"})
+    assert "llm_config.api_key: unknown key" in error["message"]
+    assert "invented-secret" not in str(error)
+
+
 def test_a_source_that_asks_us_to_slow_down_is_reported_as_rate_limited(world: World) -> None:
     world.arxiv_answers(Answer(status=429, headers={"Retry-After": "600"}))
     error = world.host.refused("fetch_paper", arxiv_id="2601.05020", include_pdf_content=False)

@@ -1,6 +1,7 @@
 """Searching the desk and asking it over stdio: one call each, nothing private, errors that say what to do."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,8 @@ def test_papers_like_one_are_found_without_itself(host: RawHost) -> None:
         ({"query": "in:trafic roads"}, "list_profiles"),
         ({"query": "is:worth", "profile": "trafic"}, "list_profiles"),
         ({"like": "2501.99999"}, "not stored"),
+        ({"like": "roads"}, "not an arXiv id"),
+        ({"like": " "}, "query or like"),
     ],
 )
 def test_a_query_that_cannot_be_read_is_explained(host: RawHost, arguments: dict[str, str], message: str) -> None:
@@ -154,6 +157,10 @@ def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:
         passage="",
         collection="abstract",
         hits=(),
+    )
+    assert (
+        paper_row(replace(found, authors=("A", "B", "C", "Jörg Müller")), wanted=("muller",))["authors"][-1]
+        == "Jörg Müller"
     )
     assert paper_row(found)["authors"] == ["Ada Berg", "Bo Chen", "Cy Dorn", "and 2 more"]
     assert paper_row(found, wanted=("zhang",))["authors"] == [

@@ -1,5 +1,6 @@
 """Search the stored papers: `paper-assets find`."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated
 
@@ -16,15 +17,21 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.learning.ratings import check_profile
-from paper_assets.retrieval.desk_search import FoundPaper, SearchPage, hit_record, search_desk, similar_papers
+from paper_assets.paper_id import split_paper_id
+from paper_assets.retrieval.desk_search import (
+    FoundPaper,
+    SearchPage,
+    hit_record,
+    search_desk,
+    shown_authors,
+    similar_papers,
+)
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.profiles import people_file, read_people, same_person
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.tex import readable
-
-_SHOWN_AUTHORS = 3
 
 
 def find(
@@ -57,9 +64,10 @@ def find(
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
     if like:
-        paper = find_paper(corpus.warehouse, like)
+        known_as = str(split_paper_id(like)[0])
+        paper = find_paper(corpus.warehouse, known_as)
         if paper is None:
-            raise PaperNotFound(f"{like[:60]} is not stored; check the id, or fetch its day first")
+            raise PaperNotFound(f"{known_as} is not stored; check the id, or fetch its day first")
         result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
     else:
         if profile and ranked_for and not same_person(read_people(people_file(settings.home)), profile, ranked_for):
@@ -70,8 +78,10 @@ def find(
         print_json([hit_record(paper_found) for paper_found in papers])
     else:
         for number, paper_found in enumerate(papers, (page - 1) * limit + 1):
-            _print_paper(number, paper_found)
-        if not papers:
+            _print_paper(number, paper_found, wanted=parsed.authors)
+        if not papers and page > 1:
+            say(f"There is no page {page}; begin with --page 1.")
+        elif not papers:
             remedy = "fewer filters" if parsed.chips else "other words"
             say(f"No stored paper matches. Try {remedy}, or fetch more days.")
         if result.more:
@@ -80,14 +90,13 @@ def find(
         warn(f"note: {note}")
 
 
-def _print_paper(number: int, paper: FoundPaper) -> None:
+def _print_paper(number: int, paper: FoundPaper, *, wanted: Sequence[str]) -> None:
     """Print title, source and date, authors, and the best sentence, with the words of the query in bold."""
     from rich.console import Console
     from rich.text import Text
 
-    authors = ", ".join(paper.authors[:_SHOWN_AUTHORS])
-    if len(paper.authors) > _SHOWN_AUTHORS:
-        authors += f" and {len(paper.authors) - _SHOWN_AUTHORS} more"
+    first, more = shown_authors(paper.authors, wanted=wanted)
+    authors = ", ".join(first) + (f" and {more} more" if more else "")
     day = f"{date.fromisoformat(f'{paper.published:%Y-%m-%d}')}" if paper.published else "no date"
     shown = Text(f"{number}. ")
     shown.append(without_controls(readable(paper.title)), style="bold")

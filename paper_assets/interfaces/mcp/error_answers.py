@@ -130,9 +130,15 @@ def _worth_another_try(error: BaseException) -> bool:
 
 
 def _faults(error: ValidationError) -> str:
-    """Return the first three faults, each with its argument; with only the beginning of a refused value."""
+    """Return the first three faults, each with its argument; with only the beginning of a refused value.
+
+    The value of an unknown key is left out, because it may be a secret: assistants try `api_key`.
+    """
     faults = []
     for fault in error.errors(include_url=False, include_context=False)[:3]:
+        if fault["type"] == "extra_forbidden":
+            faults.append(f"{'.'.join(map(str, fault['loc']))}: unknown key; remove it or correct its spelling")
+            continue
         shown = repr(fault["input"])
         shown = shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 3] + "..."
         got = "" if fault["type"] == "missing" else f", got {shown}"

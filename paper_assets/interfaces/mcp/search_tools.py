@@ -3,7 +3,6 @@
 No caller counts as the owner of a private text here: such texts are neither searched nor quoted.
 """
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from pydantic import Field
 from paper_assets.errors import InvalidInput, PaperNotFound
 from paper_assets.interfaces.mcp.calls import Calls, call_key, check_exists, embedder_or_none, open_warehouse, paged
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
+from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from paper_assets.retrieval.desk_search import FoundPaper
     from paper_assets.retrieval.search import Corpus
     from paper_assets.stores.warehouse import Warehouse
-
-_SHOWN_AUTHORS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +52,15 @@ class SearchTools:
             from paper_assets.retrieval.search_query import parse_search_query
             from paper_assets.stores.papers import find_paper
 
-            if (query is None or not query.strip()) == (like is None):
+            if bool((query or "").strip()) == bool((like or "").strip()):
                 raise InvalidInput("search_desk: give either query or like")
             progress(0, None, "searching")
             corpus = self._corpus()
-            if like is not None:
-                paper = find_paper(corpus.warehouse, like)
+            if like:
+                known_as = str(split_paper_id(like)[0])
+                paper = find_paper(corpus.warehouse, known_as)
                 if paper is None:
-                    raise PaperNotFound(f"{like[:60]} is not stored; search_papers looks at arXiv itself")
+                    raise PaperNotFound(f"{known_as} is not stored; search_papers looks at arXiv itself")
                 similar = similar_papers(corpus, paper, limit=limit)
                 return paged(
                     {"compared": None, "notes": []},
@@ -143,23 +142,16 @@ class SearchTools:
 
 
 def paper_row(paper: "FoundPaper", *, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what an assistant needs to choose; fetch_paper has the abstract. `wanted`: authors of the query, who are
-    shown wherever they are in the list.
-    """
-    first, others = paper.authors[:_SHOWN_AUTHORS], paper.authors[_SHOWN_AUTHORS:]
-    sought = [set(_words_of_name(name)) for name in wanted]
-    first += tuple(name for name in others if any(words <= set(_words_of_name(name)) for words in sought))
-    more = len(paper.authors) - len(first)
+    """Return what an assistant needs to choose; fetch_paper has the abstract. `wanted`: authors of the query."""
+    from paper_assets.retrieval.desk_search import shown_authors
+
+    first, more = shown_authors(paper.authors, wanted=wanted)
     return {
         "paper_id": paper.paper_id,
         "title": paper.title,
-        "authors": [*first, *([f"and {more} more"] if more > 0 else [])],
+        "authors": [*first, *([f"and {more} more"] if more else [])],
         "published": paper.published.date().isoformat() if paper.published else None,
         "categories": list(paper.categories),
         "score": None if paper.score is None else round(paper.score, 3),
         "passage": paper.passage,
     }
-
-
-def _words_of_name(name: str) -> list[str]:
-    return re.findall(r"\w+", name.casefold())

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Required
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from typing_extensions import TypedDict
 
 MOST_TEXT = 50_000  # characters of one page of a text
@@ -226,9 +226,15 @@ class SideGiven(TypedDict, total=False):
     stance: Literal["supports", "contradicts"]
 
 
+# By the form that was given, so that an error names the faults of that form only.
+_TextOrSide = Annotated[
+    Annotated[str, Tag("text")] | Annotated[SideGiven, Tag("side")],
+    Discriminator(lambda given: "side" if isinstance(given, dict) else "text"),
+]
+
 # In words for the same reason as `GivenChoice`.
 GivenSides = Annotated[
-    list[str | SideGiven] | None,
+    list[_TextOrSide] | None,
     Field(max_length=20),
     WithJsonSchema(
         {
