@@ -56,8 +56,9 @@ def clean_field(text: object) -> str:
 
 
 def _arxiv_id(text: str) -> str | None:
-    doi, words = _ARXIV_DOI.search(text), _ARXIV_WORDS.search(text)
-    for candidate in (text, doi[1] if doi else "", words[1] if words else ""):
+    doi = _ARXIV_DOI.search(text)
+    words = (found[1] for found in _ARXIV_WORDS.finditer(text))  # all: "arXiv preprint arXiv:2501.12345"
+    for candidate in (text, doi[1] if doi else "", *words):
         try:
             found, _ = split_paper_id(candidate.strip().rstrip(".,;)]"))
         except InvalidArxivId:

@@ -11,6 +11,7 @@ suffixes without a comma ("King Jr.").
 """
 
 import json
+import logging
 import re
 import unicodedata
 from collections import Counter
@@ -186,6 +187,9 @@ def _parsed_bibtex(text: str) -> list[Mapping[str, Any]]:
     import bibtexparser
     from bibtexparser.bparser import BibTexParser
 
+    logging.getLogger("bibtexparser").setLevel(
+        logging.ERROR
+    )  # what it cannot read is reported as an entry with a fault
     parser = BibTexParser(common_strings=True, ignore_nonstandard_types=False)
     found: list[Mapping[str, Any]] = bibtexparser.loads(text, parser).entries
     return found
@@ -211,16 +215,19 @@ def _lost_bibtex(text: str, records: Sequence[Mapping[str, Any]], name: str) -> 
 
 
 def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
-    eprint = str(record.get("eprint", ""))
     is_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
+    doi = clean_field(record.get("doi"))
+    # A note on a published work may be about another paper; without a DOI it says where this one is.
+    places = ("journal", "howpublished") if doi else ("journal", "howpublished", "note")
+    named = (text for place in places if "arxiv" in (text := clean_field(record.get(place))).lower())
     return Entry(
         where=f"{where} ({record.get('ID', 'without a key')})",
         title=one_line(readable_words(str(record.get("title") or ""))),
         abstract=one_line(readable_words(str(record.get("abstract") or ""))),
         authors=tuple(_bibtex_author(name) for name in _bibtex_names(str(record.get("author", ""))) if is_name(name)),
         year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
-        doi=clean_field(record.get("doi")),
-        arxiv=clean_field(eprint) if eprint and is_arxiv else clean_field(record.get("journal")),
+        doi=doi,
+        arxiv=(clean_field(record.get("eprint")) if is_arxiv else "") or next(named, ""),
         url=clean_field(record.get("url")),
     )
 

@@ -9,7 +9,16 @@ from datetime import date
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import Profile
@@ -19,6 +28,7 @@ from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.small_files import first_fault
 from paper_assets.stores.documents import DataType, Where
+from paper_assets.text.words import words_in
 
 SideField = Literal["primary_category", "categories", "topic_id", "language", "paper_id", "data_type", "version"]
 
@@ -26,6 +36,16 @@ MOST_SIDES = 50
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+def _with_words(text: str) -> str:
+    """Refuse a text without a letter or digit, for which every document would be equally near."""
+    if not words_in(text):
+        raise ValueError("a question needs words")
+    return text
+
+
+Question = Annotated[Words, AfterValidator(_with_words)]
 
 
 class _Part(BaseModel):
@@ -38,7 +58,7 @@ class _Side(_Part):
     name: Words
     value: str | int | None = None
     where: dict[str, Any] | None = None
-    query: Words | None = None
+    query: Question | None = None
     stance: Stance | None = None
 
 
@@ -95,8 +115,8 @@ class _Filters(_Part):
 class _Record(_Part):
     """The schema of a plan (R1)."""
 
-    rewritten_question: Words
-    question: Words | None = None
+    rewritten_question: Question
+    question: Question | None = None
     parameters: _Parameters = _Parameters()
     filters: _Filters = _Filters()
     data_type: list[DataType] = Field(["abstract"], min_length=1)

@@ -214,6 +214,24 @@ def test_bibtex_entries_that_cannot_be_read_are_listed_with_their_line_and_hide_
 
 
 @pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (r"howpublished={\url{https://arxiv.org/abs/2501.12345v2}}", "2501.12345"),
+        ("note={arXiv:2501.12345}", "2501.12345"),
+        ("journal={arXiv preprint arXiv:2501.12345}", "2501.12345"),
+        ("note={Extends arXiv:2501.12345}, doi={10.1000/abc}", "doi:10.1000/abc"),
+        ("eprint={2501.12345}, eprinttype={jstor}, doi={10.1000/abc}", "doi:10.1000/abc"),
+    ],
+)
+def test_bibtex_names_an_arxiv_id_in_any_of_its_fields_and_overrides_months_silently(
+    tmp_path: Path, fields: str, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "own.bib").write_text(f'@string{{jan = "1"}}\n@misc{{a, title={{T}}, {fields}}}', encoding="utf-8")
+    assert [library_id(entry) for entry in read_library(tmp_path / "own.bib")] == [expected]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
     ("entry", "expected"),
     [
         ({"arxiv": "arXiv:2501.12345v2 [cs.CL]"}, "2501.12345"),

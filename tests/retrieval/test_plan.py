@@ -89,6 +89,11 @@ def test_party_is_another_name_for_sides() -> None:
         ([], "expected an object with the key rewritten_question, got list"),
         ({}, "rewritten_question: field required"),
         ({"rewritten_question": "  "}, "rewritten_question: "),
+        ({"rewritten_question": "🤖 \u200b?"}, "rewritten_question: a question needs words"),
+        (
+            {"rewritten_question": "q", "filters": {"sides": [{"name": "b", "query": "?"}]}},
+            "filters.sides.0.query: a q",
+        ),
         ({"rewritten_question": "q", "sides": ["a"]}, "sides: unknown key"),
         ({"rewritten_question": "q", "filters": {"side": ["a"]}}, "filters.side: unknown key"),
         ({"rewritten_question": "q", "filters": {"sides": "a"}}, "filters.sides: "),

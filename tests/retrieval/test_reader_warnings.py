@@ -88,7 +88,7 @@ def test_a_text_that_is_cut_says_by_how_much(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("question", ["?", "로봇 손은 물체를 어떻게 잡는가", "xylophone zither"])
+@pytest.mark.parametrize("question", ["로봇 손은 물체를 어떻게 잡는가", "xylophone zither"])
 def test_a_side_in_which_everything_is_weak_has_a_warning(corpus: Corpus, question: str) -> None:
     (side,) = retrieve_balanced(corpus, plan(question, filters={"sides": ["cs.CL"]}), caller=ANYBODY)
     assert any(warning.startswith("everything here is weak: the best similarity is 0.") for warning in side.warnings)
