@@ -68,6 +68,12 @@ def test_a_paper_is_fetched_by_any_of_its_names(command: Command, name: str) -> 
     assert f"read it at: https://arxiv.org/abs/{ID}" in out
 
 
+def test_a_paper_whose_text_cannot_be_reached_is_shown_with_its_abstract(command: Command) -> None:
+    out, _, code = command("fetch-paper", ID, PAPER_ASSETS_ARXIV_PDF_URL=f"{NOWHERE}/pdf")
+    assert code == 0 and "We invent the matter" in out
+    assert out.splitlines()[-1].startswith("note: its text was not fetched: ")
+
+
 def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Path, monkeypatch: Any) -> None:
     fetched, _, _ = command("fetch-paper", ID, "--json")
     assert json.loads(fetched)["content"] == "We fold the cache once."

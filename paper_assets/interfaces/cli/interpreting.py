@@ -1,11 +1,12 @@
 """Commands about single papers: search the sources, fetch one with its text, let a language model read it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError
+from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, RateLimited
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     environment,
@@ -87,9 +88,20 @@ def fetch_paper(
     content: Annotated[bool, typer.Option(help="Fetch the PDF's text too.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Show a paper and its text. Looks in the warehouse first, then at arXiv, then at Semantic Scholar."""
-    with progress_bar("paper") as bar:
-        fetched = papers.fetch_paper(_clients(bar), **_named(paper), include_pdf_content=content)
+    """Show a paper and its text. Looks in the warehouse first, then at arXiv, then at Semantic Scholar.
+
+    If the paper is known and its text cannot be reached, its abstract is shown.
+    """
+    known: list[FetchedPaper] = []
+    try:
+        with progress_bar("paper") as bar:
+            fetched = papers.fetch_paper(
+                _clients(bar), **_named(paper), include_pdf_content=content, found=known.append
+            )
+    except (NetworkError, RateLimited) as fault:
+        if not known:
+            raise
+        fetched = replace(known[-1], warnings=(*known[-1].warnings, f"its text was not fetched: {fault}"))
     if as_json:
         return print_json(papers.fetched_to_mapping(fetched))
     _show_paper(fetched)

@@ -95,6 +95,8 @@ def list_people(as_json: AsJson = False) -> None:
     registered = read_people(people_file(read_settings().home))
     if as_json:
         return print_json([{"name": person.name, "profiles": sorted(person.profiles)} for person in registered])
+    if not registered:
+        return say("No person has a token yet; `paper-assets people add NAME --profile PROFILE` gives one.")
     print_table(
         "people", ["name", "profiles"], [(person.name, ", ".join(sorted(person.profiles))) for person in registered]
     )
