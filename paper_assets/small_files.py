@@ -197,7 +197,10 @@ def _reason(error: Exception) -> str:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Return what is wrong with a record, as `key: what`, of the first key that is wrong."""
+    """Return what is wrong with a record, as `key: what`, of the first key that is wrong.
+
+    A refused value is shown, but not the objects around a missing key: they may hold anything, a secret too.
+    """
     fault = error.errors(include_url=False, include_input=True)[0]
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
@@ -206,5 +209,7 @@ def first_fault(error: ValidationError) -> str:
     message = message[0].lower() + message[1:]
     if not key:
         return message
+    if fault["type"] == "missing":
+        return f"{key}: {message}"
     shown = repr(fault["input"])
     return f"{key}: {message}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

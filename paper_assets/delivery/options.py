@@ -66,6 +66,9 @@ def load_delivery(profiles_dir: Path, profile: str) -> DeliveryOptions:
 def _first_fault(error: ValidationError) -> str:
     """Describe the error without the value, which may be a secret address in place of its variable's name."""
     fault: Any = error.errors(include_url=False)[0]
+    if fault["type"] == "model_type":
+        key = ".".join(str(part) for part in fault["loc"]) or "the file"
+        return f'{key}: must be an object, such as {{"webhook": {{"address_in": "PAPER_ASSETS_WEBHOOK_LAB"}}}}'
     if fault["type"] != "string_pattern_mismatch":
         return first_fault(error)
     wanted = "an address like ada@example.org" if "to" in fault["loc"] else "a variable like PAPER_ASSETS_WEBHOOK_LAB"

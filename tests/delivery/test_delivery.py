@@ -372,6 +372,22 @@ def test_a_faulty_file_is_named_and_its_secrets_are_not(out: Out, record: dict[s
     assert "delivery.json" in str(check.metadata["failed"].value)
 
 
+@pytest.mark.parametrize(
+    ("webhook", "reason"),
+    [
+        ({"url": "https://hooks.example.org/secret-path"}, "webhook.address_in: field required"),
+        ("https://hooks.example.org/secret-path", "webhook: must be an object"),
+    ],
+    ids=["under another key", "without a key"],
+)
+def test_an_address_written_into_the_file_is_not_repeated(tmp_path: Path, webhook: object, reason: str) -> None:
+    (tmp_path / "ponds").mkdir()
+    (tmp_path / "ponds" / "delivery.json").write_text(json.dumps({"webhook": webhook}), encoding="utf-8")
+    with pytest.raises(InvalidProfile) as refusal:
+        load_delivery(tmp_path, "ponds")
+    assert reason in str(refusal.value) and "secret-path" not in str(refusal.value)
+
+
 def test_a_long_list_is_cut_for_a_message(out: Out) -> None:
     digest = gather(out.warehouse, "ponds", MONDAY, settings=out.settings)
     long = replace(digest.entries[0], title="x" * 500)
