@@ -140,10 +140,13 @@ def _id_in(words: str) -> str | None:
 
 
 def similar_papers(
-    corpus: Corpus, paper: Paper, *, limit: int = 10, exclude: Collection[str] = ()
+    corpus: Corpus, paper: Paper, *, limit: int = 10, offset: int = 0, exclude: Collection[str] = ()
 ) -> tuple[FoundPaper, ...]:
-    """Return the stored papers most like a given one by title and abstract, without it and without `exclude`."""
-    kept = _most_similar(corpus, paper, limit, exclude)
+    """Return the stored papers most like a given one by title and abstract, without it and without `exclude`.
+
+    The first `offset` are skipped; beyond `MOST_RESULTS` there are none.
+    """
+    kept = _most_similar(corpus, paper, min(offset + limit, MOST_RESULTS), exclude)[offset:]
     return _shown(corpus, [(each.source_id, each.score, each) for each in kept], SearchQuery())
 
 

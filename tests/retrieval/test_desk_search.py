@@ -161,6 +161,7 @@ def test_ratings_belong_to_the_reader(corpus: Corpus) -> None:
 def test_similar_papers_leave_out_the_paper_itself(corpus: Corpus) -> None:
     found = similar_papers(corpus, MAPS, limit=2)
     assert MAPS.paper_id not in ids(found)
+    assert ids(similar_papers(corpus, MAPS, limit=1, offset=1)) == ids(found)[1:]
 
 
 def test_without_a_model_words_alone_are_compared(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def find(
         paper = find_paper(corpus.warehouse, known_as)
         if paper is None:
             raise PaperNotFound(f"{known_as} is not stored; check the id, or fetch its day first")
-        result = SearchPage(papers=similar_papers(corpus, paper, limit=limit), matching=0, more=False, notes=())
+        similar = similar_papers(corpus, paper, limit=limit + 1, offset=(page - 1) * limit)
+        result = SearchPage(papers=similar[:limit], matching=0, more=len(similar) > limit, notes=())
     else:
         if profile and ranked_for and not same_person(read_people(people_file(settings.home)), profile, ranked_for):
             raise InvalidInput(f"search: in:{ranked_for} is not a profile of those who have {profile}")
