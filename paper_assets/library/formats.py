@@ -187,9 +187,8 @@ def _parsed_bibtex(text: str) -> list[Mapping[str, Any]]:
     import bibtexparser
     from bibtexparser.bparser import BibTexParser
 
-    logging.getLogger("bibtexparser").setLevel(
-        logging.ERROR
-    )  # what it cannot read is reported as an entry with a fault
+    # What it cannot read is reported as an entry with a fault.
+    logging.getLogger("bibtexparser").setLevel(logging.ERROR)
     parser = BibTexParser(common_strings=True, ignore_nonstandard_types=False)
     found: list[Mapping[str, Any]] = bibtexparser.loads(text, parser).entries
     return found

@@ -101,6 +101,10 @@ def test_pages_of_a_search_do_not_overlap(page_of_a_year: Page, browser: Browser
                 break
             with page.expect_navigation():
                 following.click()
+        page.goto(f"{page_of_a_year.url}/search?q=to:2020&page=9")
+        expect(page.get_by_text("There is no page 9 of these results.")).to_be_visible()
+        page.get_by_role("link", name="← Page 1").click()
+        expect(page.locator(".found article").first).to_be_visible()
     assert sorted(found) == sorted(f"paper-{each.paper_id}" for each in old)
 
 

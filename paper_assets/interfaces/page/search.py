@@ -112,7 +112,7 @@ def show_search(request: Request) -> Response:
         number=number,
         first=(number - 1) * _ON_A_PAGE + 1,
         back=f"{request.url.path}?{request.url.query}",
-        earlier=_address(text, number - 1) if number > 1 else None,
+        earlier=_address(text, number - 1 if shown["rows"] else 1) if number > 1 else None,
         later=_address(text, number + 1) if shown["found"] and shown["found"].more and number < _LAST_PAGE else None,
         suggested=_suggested(text, profile, newest or now().date()) if not like else (),
         help=FILTER_HELP,
