@@ -243,6 +243,7 @@ def test_a_stored_paper_is_answered_from_the_store_without_a_model_or_network(tm
         with raw_host(desk, **environ, **(llm.environ("openai") if configured else {})) as host:
             host.handshake()
             answer = host.call("analyze_paper", paper={"paper_id": stored})
+            given = host.call("analyze_paper", paper={"title": "Folding", "abstract": "We fold.", "authors": []})
         if configured:
             assert answer["analysis"]["read"] == "abstract"
             assert "only the stored abstract was read" in answer["warnings"][0]
@@ -250,6 +251,8 @@ def test_a_stored_paper_is_answered_from_the_store_without_a_model_or_network(tm
             assert answer["analysis"] is None
             assert answer["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
             assert answer["paper"]["paper_id"] == stored
+            assert (given["analysis"], given["paper"]["title"]) == (None, "Folding")
+            assert given["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
             assert llm.requests == world.arxiv.requests == []
 
 

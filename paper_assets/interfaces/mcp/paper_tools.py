@@ -153,11 +153,11 @@ class PaperTools:
         def work(progress: Progress) -> Mapping[str, Any]:
             clients, chosen = self._clients(progress, models_go_on=True), llm_config or {}
             left = clients.started()
-            if (stored := _stored_paper(clients, paper)) is not None:
-                known.append(stored)
+            given, stored = _given_whole(paper), _stored_paper(clients, paper)
+            known.extend(each for each in (given or stored,) if each)
             try:
                 configured(clients.environ, provider=chosen.get("provider"), model=chosen.get("model"))
-                whole = _complete_paper(clients, paper, left, stored)
+                whole = given or _complete_paper(clients, paper, left, stored)
                 known.append(whole)
                 analysis = analyze_paper(
                     _for_next_step(clients, left),
@@ -273,10 +273,19 @@ def _given_id(record: Mapping[str, Any]) -> str:
     return named
 
 
+def _given_whole(record: Mapping[str, Any]) -> "FetchedPaper | None":
+    """Return a paper that is given with its whole text, or without an id; None if it is to be looked up."""
+    from paper_assets.interpreting.papers import fetched_from_mapping
+
+    if record.get("content_is_part") or not (record.get("content") or not _given_id(record)):
+        return None
+    return fetched_from_mapping(record)
+
+
 def _complete_paper(
     clients: "Clients", record: Mapping[str, Any], left: "SecondsLeft", stored: "FetchedPaper | None" = None
 ) -> "FetchedPaper":
-    """Return the paper: as given if it has its whole text, else fetched by its id or the URL of its PDF.
+    """Return the paper, fetched by its id or the URL of its PDF.
 
     If no text is available, a given or stored abstract is used; a part of a text is never taken for the whole. With a
     stored abstract, the sources get at most half of the call's time.
@@ -284,8 +293,6 @@ def _complete_paper(
     from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping
     from paper_assets.sources.table import source_of
 
-    if record.get("content") and not record.get("content_is_part"):
-        return fetched_from_mapping(record)
     failure: PaperAssetsError
     named = _given_id(record)
     try:
