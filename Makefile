@@ -14,8 +14,8 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## run every test, on four processes because many of them wait
-	$(BIN)/python -m pytest -n 4 --dist worksteal
+test: $(VENV)/installed   ## run every test, on five processes because many of them wait
+	$(BIN)/python -m pytest -n 5 --dist worksteal
 
 # What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
 QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \

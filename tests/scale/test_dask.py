@@ -16,7 +16,8 @@ import paper_assets
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
 from paper_assets.cluster.tasks import rankings_of, spread
-from paper_assets.defs.instance import JOB, open_instance
+from paper_assets.defs.history_files import JOB
+from paper_assets.defs.instance import open_instance
 from paper_assets.errors import ClusterUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import paper_to_mapping, papers_to_table
