@@ -344,7 +344,7 @@ class _Form:
 
 
 def show_profile(request: Request) -> Response:
-    """Show the form, what the ratings have taught, and preferences that never match."""
+    """Show the form, what the ratings have taught, and preferences to check."""
     desk, profile = desk_of(request), profile_of(request)
     record, version = _read_file(desk, profile)
     faults, other = field_faults(record)
