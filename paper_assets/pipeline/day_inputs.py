@@ -89,11 +89,11 @@ def inputs_by_day(
 
 
 def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date | None:
-    """Return the last day before `as_of` with a ranking for the same wishes; looks back the window, at least 30 days.
+    """Return the last day before `as_of` with a ranking for the same wishes, among 30 days or a longer window.
 
-    The papers of that day and of earlier ones had their chance of a place in that list. A day before the window is
-    returned as the window's eve, because no candidate is older. None if there is no such ranking, so that the list of
-    `as_of` is a first one, or if papers may be shown again.
+    The papers of that day and of earlier ones had their chance of a place in that list. For a ranking from before the
+    window, the day before the window is returned: no candidate is as old. None if there is no such ranking, so that
+    the list of `as_of` is a first one, or if papers may be shown again.
     """
     listed = {profile.name: (_first_of_lists(profile, as_of), as_of)}
     return _considered(profile, as_of, wishes_by_day(warehouse, listed)[profile.name])
