@@ -5,17 +5,12 @@ import inspect
 import re
 import subprocess
 import sys
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 
-import pytest
 import typer
 
 from paper_assets.interfaces.cli.app import COMMANDS
-
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "paper_assets"
+from tests.source_tree import Module, modules
 
 GROUND = {
     "paper",
@@ -76,68 +71,54 @@ CORE = set(BELOW)
 EDGE = {"defs", "definitions", "interfaces"}
 
 
-def modules() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+def test_imports_run_one_way() -> None:
+    wrong = {}
+    for module in modules():
+        if module.package in EDGE or module.package == "__init__":
+            continue
+        assert module.package in CORE, f"{module.package} is a new package: define in this test what it may import"
+        packages = {name.split(".")[1] for name in module.imports if name.startswith("paper_assets.")}
+        if upwards := packages - {module.package} - BELOW[module.package]:
+            wrong[module.name] = sorted(upwards)
+    assert wrong == {}
 
 
-def package_of(module: Path) -> str:
-    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-@cache
-def imported(module: Path) -> set[str]:
-    """Return every absolute module name that a file imports, anywhere in the file."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: relative import"
-            names.add(node.module or "")
-    return names
-
-
-@pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_imports_run_one_way(module: Path) -> None:
-    here = package_of(module)
-    if here in EDGE or here == "__init__":
-        return
-    assert here in CORE, f"{here} is a new package: define in this test what it may import"
-    packages = {name.split(".")[1] for name in imported(module) if name.startswith("paper_assets.")}
-    assert packages - {here} <= BELOW[here]
-
-
-@pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_only_defs_and_interfaces_use_dagster_a_terminal_or_a_protocol(module: Path) -> None:
-    tops = {name.split(".")[0] for name in imported(module)}
-    here = package_of(module)
-    if here not in {"defs", "definitions"}:
-        assert "dagster" not in tops
-    if here != "interfaces":
-        assert not tops & {"typer", "rich", "mcp", "starlette"}
+def test_only_defs_and_interfaces_use_dagster_a_terminal_or_a_protocol() -> None:
+    wrong = {}
+    for module in modules():
+        foreign = {name.split(".")[0] for name in module.imports} & {"dagster", "typer", "rich", "mcp", "starlette"}
+        allowed = {"dagster"} if module.package in {"defs", "definitions"} else {"typer", "rich", "mcp", "starlette"}
+        if module.package not in EDGE:
+            allowed = set()
+        if foreign - allowed:
+            wrong[module.name] = sorted(foreign - allowed)
+    assert wrong == {}
 
 
 def test_no_interface_imports_another() -> None:
+    wrong = {}
     for module in modules():
-        parts = module.relative_to(PACKAGE).parts
-        if parts[0] == "interfaces" and len(parts) == 3 and module.name != "servers.py":  # the command that serves
-            others = {name for name in imported(module) if name.startswith("paper_assets.interfaces.")}
+        parts = module.name.split("/")
+        if parts[0] == "interfaces" and len(parts) == 3 and parts[2] != "servers.py":  # the command that serves
+            others = {name for name in module.imports if name.startswith("paper_assets.interfaces.")}
             folders = {name.split(".")[2] for name in others if len(name.split(".")) > 3}
-            assert folders <= {parts[1]}, module
+            if folders - {parts[1]}:
+                wrong[module.name] = sorted(folders - {parts[1]})
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: str(module.relative_to(PACKAGE)))
-def test_the_core_reads_neither_the_clock_nor_the_environment(module: Path) -> None:
-    if package_of(module) in EDGE:
-        return
-    source = module.read_text(encoding="utf-8")
-    assert not re.search(r"os\.environ|os\.getenv|datetime\.now\(|date\.today\(|\btime\.time\(", source)
-    assert not re.search(r"^\s*print\(", source, re.MULTILINE)
+def test_the_core_reads_neither_the_clock_nor_the_environment_and_prints_nothing() -> None:
+    outside = re.compile(
+        r"os\.environ|os\.getenv|datetime\.now\(|date\.today\(|\btime\.time\(|^\s*print\(", re.MULTILINE
+    )
+    cores = [module for module in modules() if module.package not in EDGE]
+    assert {module.name: outside.findall(module.source) for module in cores if outside.search(module.source)} == {}
 
 
 # Modules of these packages that read or write stores, files or other hosts: services. All others compute on what they
 # are given. A new module is pure, or is listed here.
 SERVICES = {
+    "ranking": {"verifier"},
     "interpreting": {"analysis", "clients", "fulltexts", "lookup", "papers"},
     "learning": {"ratings"},
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
@@ -146,29 +127,32 @@ SERVICES = {
     "setup": {"doctor", "example", "fetch_hours", "language_model", "matches", "profiles"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
-PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm"}
+PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm", "local_pdfs", "ranking_schema"}
+PURE_HELPERS |= {"project_page", "reason_of", "with_code_url"}
 OPENS = {"Warehouse", "VectorIndex"}
 
 
-def outside_work(module: Path) -> set[str]:
+def outside_work(module: Module) -> set[str]:
     """Return what a module imports to read or write stores or to reach other hosts; record types are allowed."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and re.match(r"paper_assets\.(stores|sources|models)\b", node.module or ""):
             names |= {each.name for each in node.names if each.name[0].islower() or each.name in OPENS}
     names -= PURE_HELPERS
     clients = {"duckdb", "requests", "chromadb", "httpx"}
-    return names | {each for each in imported(module) if each.split(".")[0] in clients}
+    return names | {each for each in module.imports if each.split(".")[0] in clients}
 
 
-@pytest.mark.parametrize("package", SERVICES)
-def test_only_the_listed_services_of_a_core_package_use_stores_and_clients(package: str) -> None:
-    found = {module.stem for module in (PACKAGE / package).glob("*.py") if outside_work(module)}
-    assert found == SERVICES[package]
+def test_only_the_listed_services_of_a_core_package_use_stores_and_clients() -> None:
+    services: dict[str, set[str]] = {package: set() for package in SERVICES}
+    for module in modules():
+        if module.package in SERVICES and outside_work(module):
+            services[module.package].add(module.path.stem)
+    assert services == SERVICES
 
 
 def test_no_folder_or_module_has_a_meaningless_name() -> None:
-    names = {part for module in modules() for part in module.relative_to(PACKAGE).with_suffix("").parts}
+    names = {part for module in modules() for part in module.name.removesuffix(".py").split("/")}
     assert not names & {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 
@@ -204,21 +188,26 @@ def test_asking_the_command_line_for_help_loads_no_dagster() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_list_of_commands_shows_the_first_sentence_of_each_help(command: str) -> None:
-    module, function, summary = COMMANDS[command]
-    target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
-    help_text = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)
-    first, full_stop, _ = " ".join((help_text or "").split()).partition(". ")
-    assert summary == first + full_stop.strip()
+def test_the_list_of_commands_shows_the_first_sentence_of_each_help() -> None:
+    shown, first_sentences = {}, {}
+    for command, (module, function, summary) in COMMANDS.items():
+        target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
+        help_text = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)
+        first, full_stop, _ = " ".join((help_text or "").split()).partition(". ")
+        shown[command], first_sentences[command] = summary, first + full_stop.strip()
+    assert shown == first_sentences
 
 
-@pytest.mark.parametrize("module", sorted({module for module, _, _ in COMMANDS.values()} - {"graph", "reset"}))
-def test_a_command_that_moves_no_asset_loads_neither_dagster_nor_a_model(module: str) -> None:
+def test_a_command_that_moves_no_asset_loads_neither_dagster_nor_a_model() -> None:
+    """Import all of them in one process: what one of them loads is loaded then."""
+    commands = sorted({module for module, _, _ in COMMANDS.values()} - {"graph", "reset"})
     heavy = "dagster, torch, chromadb, matplotlib, openvino, sentence_transformers, transformers, sklearn"
     code = (
-        f"import sys, paper_assets.interfaces.cli.{module}; "
-        f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
+        "import sys, importlib; "
+        f"loads = lambda: [name for name in '{heavy}'.split(', ') if name in sys.modules]; "
+        f"imported = [(name, importlib.import_module('paper_assets.interfaces.cli.' + name), loads()) "
+        f"for name in {commands}]; "
+        "print([(name, heavy) for name, _, heavy in imported if heavy][:1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
