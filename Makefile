@@ -25,7 +25,7 @@ quick: $(VENV)/installed  ## run the tests that need no other process and no rec
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
-	$(BIN)/python -m paper_assets.defs.dev
+	$(BIN)/python -m paper_assets.interfaces.supervisor
 
 desk: $(VENV)/installed   ## open the page in a browser, on the same data
 	$(BIN)/paper-assets desk

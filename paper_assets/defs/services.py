@@ -2,8 +2,8 @@
 
     python -m paper_assets.defs.services -w workspace.yaml
 
-takes the options of `dagster dev`. `dev.py` starts it and ends it. `dagster dev` runs daemon and UI as processes; this
-module replaces their commands (`daemon.py`, `interfaces/graph_page.py`).
+takes the options of `dagster dev`. `interfaces/supervisor.py` starts it and ends it. `dagster dev` runs daemon and UI
+as processes; this module replaces their commands (`daemon.py`, `interfaces/graph_page.py`).
 """
 
 import os

@@ -1,13 +1,24 @@
-"""Run the daemon, Dagster's UI and the desk together: restart what dies, end everything as a whole, keep one log.
+"""Run programs until a signal asks for the end: restart what dies, end everything as a whole, keep one log.
 
-Dagster's daemon does nothing until the clock passes its last tick again, so it is started again after the clock was
-set back. Neither Dagster's daemon nor its UI starts a code server again that was killed: each tick says that it is
-unreachable. If such lines come for a minute, Dagster is started again.
+`paper-assets up` runs Dagster's daemon, Dagster's UI and the desk this way. `make dev` runs Dagster's programs only, in
+the foreground:
 
-The processes of Dagster form one tree that `defs/dev.py` ends as a whole; this module starts it and the desk, and both
-end when this process disappears, killed or not.
+    python -m paper_assets.interfaces.supervisor
+
+takes the options of `dagster dev`; without one that names a workspace it loads this package, installed or in a
+checkout.
+
+Each program leads a process group, runs of assets included, and a group ends as a whole. This process ends the groups
+on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. A guard ends them when this process is killed: it reads
+from a pipe that only this process holds open. A guard that was killed is started again. Runs that were in progress are
+recorded as failed, now or at the next start, and the next daemon retries them.
+
+Dagster's daemon does nothing until the clock passes its last tick again, so it is restarted after the clock was set
+back. Neither Dagster's daemon nor its UI restarts a code server that was killed: each tick reports that it is
+unreachable. If such lines come for a minute, Dagster is restarted.
 """
 
+import ctypes
 import os
 import re
 import signal
@@ -15,25 +26,29 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 from paper_assets.errors import InvalidInput, StoreBusy
+from paper_assets.settings import default_folder
 from paper_assets.stores.locks import make_private_folder, store_lock
 
 LOG = "up.log"  # in the home
 _LONGEST_LOG = 5_000_000  # bytes; then the log moves to up.log.1
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is started again; doubled each time
-_STABLE = 60.0  # seconds after which a child that dies is started again at once
-_END_WITHIN = 10.0  # seconds that children have after SIGTERM; Dagster's tree ends within eight
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is restarted; doubled each time
+_STABLE = 60.0  # seconds after which a child that dies is restarted at once
+GRACE = 4.0  # seconds between SIGTERM and SIGKILL
+LIMIT = 8.0  # seconds for the whole end
+_KILLED_WITHIN = 2.0  # seconds within which the system removes killed processes
 _POLL = 0.2
+_GUARD_PAUSE = 1.0  # seconds from one start of the guard to the next, should it be killed
 _STUCK = 60.0  # seconds for which a program reports that it cannot work before it is restarted
 _SILENCE = 90.0  # seconds without such a line after which it works again; the daemon looks every 60 seconds
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
-_CHILD = "--child"
 _RECORD = re.compile(r"\d{4}-\d\d-\d\d ")  # the first line of a record of Dagster's log
 _LAST_LINES_WITHIN = 1.0  # seconds for which the last lines of an ended child are waited for
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -41,13 +56,19 @@ _LEVELS = (
     ("ERROR", re.compile(r"\berror\b|Traceback|\bCRITICAL\b|- ERROR -", re.IGNORECASE)),
     ("WARNING", re.compile(r"\bwarning\b|- WARNING -", re.IGNORECASE)),
 )
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of a group become children of this process
+_AS_GUARD = "--guard"
+GUARD = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _AS_GUARD)
+
+Afterwards = Callable[[threading.Event], None]  # starts when the end begins; the event: every process has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """A program to keep running, under the name that the log gives it.
 
-    `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it says that it cannot
+    `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it reports that it cannot
     work.
     """
 
@@ -64,13 +85,12 @@ class _Child:
     began: float = 0.0
     next_start: float = 0.0
     pause: float = _FIRST_PAUSE
-    restarts: int = 0
     stuck_since: float | None = None  # the first of a series of lines with the sign
     stuck_until: float = 0.0  # the last one
     copying: threading.Thread | None = None
 
     def note(self, line: str) -> None:
-        """Note whether a line of the output says that the program cannot work."""
+        """Note whether a line of the output reports that the program cannot work."""
         now = time.monotonic()
         if any(sign in line for sign in self.service.stuck_signs):
             if self.stuck_since is None or now - self.stuck_until > _SILENCE:
@@ -86,16 +106,17 @@ class _Child:
 
 @dataclass(slots=True)
 class _Log:
-    """One file with levels; `shown` receives what a person at the terminal wants to see.
+    """One file with levels; `say` receives what a person at the terminal wants to see, with `verbose` everything.
 
     A full disk or a closed terminal loses lines, never the services.
     """
 
     file: Path
-    shown: Callable[[str], None]
+    say: Callable[[str], None]
+    verbose: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def write(self, level: str, name: str, text: str, *, show: bool) -> None:
+    def write(self, level: str, name: str, text: str, *, show: bool = True) -> None:
         line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {level} {name}: {text}"
         with self.lock:
             with suppress(OSError):
@@ -103,27 +124,141 @@ class _Log:
                     self.file.replace(self.file.with_name(f"{self.file.name}.1"))
                 with self.file.open("a", encoding="utf-8", errors="replace") as log:
                     log.write(f"{line}\n")
-            if show:
+            if show or self.verbose:
                 with suppress(OSError):
-                    self.shown(line)
+                    self.say(line)
 
 
-def services(*, port: int, graph_port: int) -> tuple[Service, ...]:
-    """Return what `up` runs: Dagster's daemon and UI, and the desk."""
-    as_child = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _CHILD)
-    return (
-        Service(
-            "dagster",
-            (sys.executable, "-m", "paper_assets.defs.dev", "-p", str(graph_port)),
-            goes_by_the_clock=True,
-            stuck_signs=("DagsterUserCodeUnreachableError", "Error loading repository location"),
-        ),
-        Service("desk", (*as_child, "desk", "--port", str(port))),
+@dataclass(slots=True)
+class _Guard:
+    """The process that ends the groups if this one is killed. Each line of its pipe names the leaders that run."""
+
+    command: Sequence[str]
+    leaders: set[int] = field(default_factory=set)
+    process: "subprocess.Popen[bytes] | None" = None
+    pipe: int = -1
+    began: float = 0.0
+
+    def keep_running(self) -> None:
+        """Start the guard if it does not run."""
+        if self.process is not None:
+            if self.process.poll() is None or time.monotonic() < self.began + _GUARD_PAUSE:
+                return
+            os.close(self.pipe)
+        watched, self.pipe = os.pipe()
+        self.began = time.monotonic()
+        self.update()  # first, because this process may be killed at any moment
+        try:
+            self.process = subprocess.Popen([*self.command], stdin=watched, start_new_session=True)
+        finally:
+            os.close(watched)
+
+    def update(self, *, add: int | None = None, remove: Collection[int] = ()) -> None:
+        """Write which groups run."""
+        self.leaders = (self.leaders | ({add} if add else set())) - set(remove)
+        with suppress(BrokenPipeError):  # it was killed, and is started again
+            os.write(self.pipe, f"{' '.join(map(str, sorted(self.leaders)))}\n".encode())
+
+    def end(self) -> None:
+        """End the guard, once no group is left."""
+        self.update(remove=tuple(self.leaders))
+        os.close(self.pipe)
+        if self.process is not None:
+            self.process.wait()
+
+
+def guard_groups(afterwards: Afterwards) -> None:
+    """Wait until the supervisor ends; if it was killed, end the groups in its place."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)  # only the supervisor decides
+    lines = sys.stdin.readlines()
+    if leaders := [int(leader) for leader in "".join(lines[-1:]).split()]:
+        _end_in_time(lambda: _end_groups(leaders), afterwards)
+
+
+def _end_groups(leaders: Sequence[int], *, interrupted: Callable[[], bool] = lambda: False) -> list[int]:
+    """Send SIGTERM to the groups, and SIGKILL to those left after `GRACE` seconds or once `interrupted`.
+
+    Returns those that were killed.
+    """
+    for leader in leaders:
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGTERM)
+    left = _left_after(GRACE, leaders, interrupted)
+    for leader in left:
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
+    _left_after(_KILLED_WITHIN, left, lambda: False)
+    return left
+
+
+def _left_after(seconds: float, leaders: Sequence[int], interrupted: Callable[[], bool]) -> list[int]:
+    ends = time.monotonic() + seconds
+    while (left := [leader for leader in leaders if _has_members(leader)]) and not interrupted():
+        if time.monotonic() > ends:
+            break
+        time.sleep(_POLL / 4)
+    return left
+
+
+def _has_members(leader: int) -> bool:
+    """Return whether the group has a process that has not ended, after collecting those that have."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-leader, os.WNOHANG)[0]:
+            pass
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _end_in_time(end: Callable[[], object], afterwards: Afterwards) -> None:
+    """End the processes by `end`; `afterwards` runs in a thread, and is given up after `LIMIT` seconds in all."""
+    began, ended = time.monotonic(), threading.Event()
+    following = threading.Thread(target=afterwards, args=(ended,), daemon=True)
+    following.start()
+    try:
+        end()
+    finally:
+        ended.set()
+        following.join(max(0.0, began + LIMIT - time.monotonic()))
+
+
+def record_ended_runs(ended: threading.Event) -> None:
+    """Record the runs that ended with Dagster's programs as failed.
+
+    A history that cannot be opened is left unchanged: the next start records what this one could not.
+    """
+    home = os.environ.get("DAGSTER_HOME")
+    if not home or not Path(home).is_dir():
+        return
+    from paper_assets.defs.abandoned_runs import fail_abandoned_runs
+    from paper_assets.defs.instance import open_instance
+
+    ended.wait()
+    with suppress(Exception), open_instance(Path(home)) as instance:
+        fail_abandoned_runs(instance, never_start=True)
+
+
+def graph_service(*options: str) -> Service:
+    """Return Dagster's daemon and UI with options of `dagster dev`."""
+    return Service(
+        "dagster",
+        (sys.executable, "-m", "paper_assets.defs.services", *options),
+        goes_by_the_clock=True,
+        stuck_signs=("DagsterUserCodeUnreachableError", "Error loading repository location"),
     )
 
 
-def supervise(
-    wanted: Sequence[Service],
+def desk_service(port: int) -> Service:
+    """Return the desk."""
+    program = "from paper_assets.interfaces.cli.app import program; program()"
+    return Service("desk", (sys.executable, "-c", program, "desk", "--port", str(port)))
+
+
+def keep_up(
+    services: Sequence[Service],
     home: Path,
     environ: Mapping[str, str],
     *,
@@ -131,86 +266,142 @@ def supervise(
     verbose: bool,
     clock: Callable[[], float] = time.time,
 ) -> int:
-    """Run the services until a signal asks for the end or the parent ends; return the exit code.
+    """Run the services with one log until a signal asks for the end or the parent ends; return the exit code.
 
     Started by nohup it continues without its terminal and its parent. Raises InvalidInput if one `up` runs.
     """
     make_private_folder(home)
+    log = _Log(home / LOG, say, verbose)
+    try:
+        with store_lock(home / "up", deadline=0.5):
+            log.write("INFO", "up", f"starting {', '.join(service.name for service in services)}")
+            return supervise(services, environ, log=log, clock=clock)
+    except StoreBusy:
+        raise InvalidInput(f"`paper-assets up` is running already for {home}; stop that one first") from None
+
+
+def supervise(
+    services: Sequence[Service],
+    environ: Mapping[str, str],
+    *,
+    log: _Log | None = None,
+    guard: Sequence[str] = GUARD,
+    afterwards: Afterwards = record_ended_runs,
+    clock: Callable[[], float] = time.time,
+) -> int:
+    """Run the services until a signal asks for the end or the parent ends; return the exit code.
+
+    Without a log they write to this terminal, and the first one that ends is the end. `guard` is a command that calls
+    `guard_groups`.
+    """
     received: list[int] = []
-    survives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    survives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # started by nohup
+    for number in _ENDING:
         signal.signal(number, lambda number, _frame: received.append(number))
     if survives_terminal:  # a handler that does nothing: the children, which end with this process, must not inherit it
         signal.signal(signal.SIGHUP, lambda number, _frame: None)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    _adopt_orphans()
     parent, offset = os.getppid(), clock() - time.monotonic()
-    log = _Log(home / LOG, say)
+    supervisor = _Supervisor(environ, log, _Guard(guard), [_Child(service) for service in services])
+    supervisor.guard.keep_running()
+    code = None
     try:
-        with store_lock(home / "up", deadline=0.5):
-            children = [_Child(service) for service in wanted]
-            log.write("INFO", "up", f"starting {', '.join(service.name for service in wanted)}", show=True)
-            try:
-                while not received and (survives_terminal or os.getppid() == parent):
-                    before, offset = offset, clock() - time.monotonic()
-                    _end_unable(children, log, set_back=offset < before - _SET_BACK)
-                    for child in children:
-                        _keep_running(child, environ, log, verbose=verbose)
-                    time.sleep(_POLL)
-            finally:
-                log.write("INFO", "up", "ending", show=True)
-                _end(children, log)
-    except StoreBusy:
-        raise InvalidInput(f"`paper-assets up` is running already for {home}; stop that one first") from None
-    return 0 if received == [signal.SIGINT] else 128 + received[0] if received else 0
+        while not received and code is None and (survives_terminal or os.getppid() == parent):
+            supervisor.guard.keep_running()
+            before, offset = offset, clock() - time.monotonic()
+            supervisor.end_unable(set_back=offset < before - _SET_BACK)
+            code = supervisor.keep_running()
+            time.sleep(_POLL)
+    finally:
+        supervisor.note("INFO", "ending")
+        children = supervisor.children
+        _end_in_time(lambda: supervisor.end(children, interrupted=lambda: len(received) > 1), afterwards)
+        supervisor.guard.end()
+    if received:
+        return 0 if received[0] == signal.SIGINT else 128 + received[0]
+    return code or 0
 
 
-def _end_unable(children: Sequence[_Child], log: _Log, *, set_back: bool) -> None:
-    """End the children that cannot work: stuck ones, and after the clock was `set_back` those that go by it."""
-    if set_back:
-        concerned = [child for child in children if child.service.goes_by_the_clock]
-        names = ", ".join(child.service.name for child in concerned)
-        log.write("WARNING", "up", f"the clock was set back; starting {names} again", show=True)
-        _end(concerned, log)
-    for child in children:
-        if child.is_stuck:
-            why = f"{child.service.name} has not been able to work for {_STUCK:g} s; starting it again"
-            log.write("ERROR", "up", why, show=True)
-            _end([child], log)
+@dataclass(slots=True)
+class _Supervisor:
+    environ: Mapping[str, str]
+    log: _Log | None
+    guard: _Guard
+    children: list[_Child]
 
+    def note(self, level: str, text: str, *, show: bool = True) -> None:
+        if self.log:
+            self.log.write(level, "up", text, show=show)
 
-def _keep_running(child: _Child, environ: Mapping[str, str], log: _Log, *, verbose: bool) -> None:
-    """Start the child if it does not run, not more often than its pause allows."""
-    name, now = child.service.name, time.monotonic()
-    if child.process is not None:
-        code = child.process.poll()
-        if code is None:
-            return
-        child.process = None
+    def end_unable(self, *, set_back: bool) -> None:
+        """End the children that cannot work: stuck ones, and after the clock was `set_back` those that go by it."""
+        if set_back and (late := [child for child in self.children if child.service.goes_by_the_clock]):
+            names = ", ".join(child.service.name for child in late)
+            self.note("WARNING", f"the clock was set back; starting {names} again")
+            self.end(late)
+        for child in self.children:
+            if child.is_stuck:
+                name = child.service.name
+                self.note("ERROR", f"{name} has not been able to work for {_STUCK:g} s; starting it again")
+                self.end([child])
+
+    def keep_running(self) -> int | None:
+        """Start the children that do not run; without a log return the exit code of one that has ended."""
+        for child in self.children:
+            code = child.process.poll() if child.process else None
+            if code is not None and self.log is None:
+                return code if code >= 0 else 128 - code
+            if code is not None:
+                self._plan_restart(child, code)
+            if child.process is None and time.monotonic() >= child.next_start:
+                self._start(child)
+        return None
+
+    def _plan_restart(self, child: _Child, code: int) -> None:
+        """End what is left of the child's group, and restart the child not more often than its pause allows."""
+        now = time.monotonic()
         if now - child.began > _STABLE:
             child.pause = _FIRST_PAUSE
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        log.write("ERROR", "up", f"{name} {how}; starting it again in {child.pause:g} s", show=True)
-        child.next_start, child.restarts = now + child.pause, child.restarts + 1
+        self.note("ERROR", f"{child.service.name} {how}; starting it again in {child.pause:g} s")
+        child.next_start = now + child.pause
         child.pause = min(2 * child.pause, _LONGEST_PAUSE)
-    if now < child.next_start:
-        return
-    child.process = subprocess.Popen(
-        child.service.command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C at the terminal reaches this process only, which ends the others in order
-    )
-    child.began, child.stuck_since = now, None
-    log.write("INFO", "up", f"{name} runs as process {child.process.pid}", show=verbose)
-    child.copying = threading.Thread(target=_copy, args=(child, log, verbose), daemon=True)
-    child.copying.start()
+        self.end([child])
+
+    def _start(self, child: _Child) -> None:
+        unbuffered = {"PYTHONUNBUFFERED": "1", "COLUMNS": "200"} if self.log else {}
+        child.process = subprocess.Popen(
+            child.service.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if self.log else None,
+            stderr=subprocess.STDOUT if self.log else None,
+            env={**self.environ, **unbuffered},
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C reaches this process only, which ends the others in order
+        )
+        self.guard.update(add=child.process.pid)
+        child.began, child.stuck_since = time.monotonic(), None
+        self.note("INFO", f"{child.service.name} runs as process {child.process.pid}", show=False)
+        if self.log:
+            child.copying = threading.Thread(target=_copy, args=(child, self.log), daemon=True)
+            child.copying.start()
+
+    def end(self, children: Sequence[_Child], *, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """End the groups of the children."""
+        leaders = [child.process.pid for child in children if child.process is not None]
+        for child in children:
+            child.process = None
+        for leader in _end_groups(leaders, interrupted=interrupted):
+            self.note("WARNING", f"process {leader} did not end; it is killed")
+        self.guard.update(remove=leaders)
+        for child in children:
+            if child.copying is not None:
+                child.copying.join(_LAST_LINES_WITHIN)
 
 
-def _copy(child: _Child, log: _Log, verbose: bool) -> None:
+def _copy(child: _Child, log: _Log) -> None:
     """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too.
 
     A record with one of the `stuck_signs` is expected from a child that was asked to end: its processes end in any
@@ -222,7 +413,7 @@ def _copy(child: _Child, log: _Log, verbose: bool) -> None:
     def write(texts: Sequence[str], *, expected: bool = False) -> None:
         for text in texts:
             level = next((level for level, sign in _LEVELS if sign.search(text) and not expected), "INFO")
-            log.write(level, child.service.name, text, show=verbose or level != "INFO" or "http://127.0.0.1" in text)
+            log.write(level, child.service.name, text, show=level != "INFO" or "http://127.0.0.1" in text)
 
     record: list[str] = []
 
@@ -242,41 +433,28 @@ def _copy(child: _Child, log: _Log, verbose: bool) -> None:
     write_record()
 
 
-def _end(children: Sequence[_Child], log: _Log) -> None:
-    """End children: SIGTERM, and SIGKILL to those that are left after `_END_WITHIN` seconds."""
-    running = [child.process for child in children if child.process is not None]
-    for child in children:
-        child.process = None
-    for process in running:
-        with suppress(ProcessLookupError):
-            process.terminate()
-    ends = time.monotonic() + _END_WITHIN
-    for process in running:
-        try:
-            process.wait(max(0.1, ends - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            log.write("WARNING", "up", f"process {process.pid} did not end; it is killed", show=True)
-            process.kill()
-            process.wait()
-    for child in children:
-        if child.copying is not None:
-            child.copying.join(_LAST_LINES_WITHIN)
+def _adopt_orphans() -> None:
+    """Become the parent of orphaned descendants, so that ended ones are collected where init does not do it."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def leave(code: int) -> NoReturn:
+    """End this process without waiting for a thread that still imports Dagster."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main() -> None:
-    """Run one of our commands as a child of the supervisor, and end with it."""
-    from paper_assets.interfaces.cli.app import program
-
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    sys.argv = ["paper-assets", *[argument for argument in sys.argv[1:] if argument != _CHILD]]
-    threading.Thread(target=watch, daemon=True).start()
-    program()
+    """Run Dagster's programs in the foreground until one of them fails or this process has to end."""
+    if sys.argv[1:] == [_AS_GUARD]:
+        guard_groups(record_ended_runs)
+        leave(0)
+    # as every command does
+    os.environ.setdefault("DAGSTER_HOME", str(default_folder(os.environ, Path.cwd()) / "dagster_home"))
+    leave(supervise([graph_service(*sys.argv[1:])], os.environ))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from tests.desk import Desk
 from tests.loopback import Answer, free_port
 from tests.loopback_arxiv import loopback_arxiv
 
-MODULE = "paper_assets.defs.dev"
+MODULE = "paper_assets.interfaces.supervisor"
 WORKSPACE = Path(__file__).parents[2] / "workspace.yaml"
 _WITHOUT_SIGINT = f"""
 import runpy, signal

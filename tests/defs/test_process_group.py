@@ -24,11 +24,12 @@ time.sleep(600)
 _SUPERVISOR = f"""
 import sys
 from pathlib import Path
-from paper_assets.defs import dev
-from paper_assets.defs.dev import guard_group, supervise
+import os
+from paper_assets.interfaces import supervisor
+from paper_assets.interfaces.supervisor import Service, guard_groups, supervise
 
-dev.GRACE = 0.5  # the members ignore SIGTERM anyway
-dev.LIMIT = 600.0  # a busy machine needs more than 8 s for what follows the end
+supervisor.GRACE = 0.5  # the members ignore SIGTERM anyway
+supervisor.LIMIT = 600.0  # a busy machine needs more than 8 s for what follows the end
 
 def record(ended):
     ended.wait()
@@ -36,9 +37,10 @@ def record(ended):
 
 this = [sys.executable, "-c", sys.orig_argv[2]]
 if sys.argv[1] == "guard":
-    guard_group(record)
+    guard_groups(record)
 else:
-    supervise([sys.executable, "-c", {_MEMBER!r}, sys.argv[2]], guard=[*this, "guard", sys.argv[2]], afterwards=record)
+    member = Service("member", (sys.executable, "-c", {_MEMBER!r}, sys.argv[2]))
+    supervise([member], os.environ, guard=[*this, "guard", sys.argv[2]], afterwards=record)
 """
 
 

@@ -38,7 +38,7 @@ _PROGRAM = """
 import os, sys
 from pathlib import Path
 from paper_assets.interfaces import supervisor
-supervisor._END_WITHIN = float(os.environ["END_WITHIN"])
+supervisor.GRACE = float(os.environ["END_WITHIN"])
 supervisor._LAST_LINES_WITHIN = 60.0
 supervisor._STUCK = 2.0
 services = [
@@ -46,8 +46,8 @@ services = [
     for at, code in enumerate(sys.argv[2:])
 ]
 clock = Path(sys.argv[1], "clock")
-sys.exit(supervisor.supervise(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
-                              verbose=True, clock=lambda: float(clock.read_text()) if clock.exists() else 1e9))
+sys.exit(supervisor.keep_up(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
+                            verbose=True, clock=lambda: float(clock.read_text()) if clock.exists() else 1e9))
 """
 
 
@@ -192,13 +192,15 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 def test_the_desk_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
-    desk = f"[{sys.executable!r}, '-m', 'paper_assets.interfaces.supervisor', '--child', 'desk', '--port', '0']"
-    code = f"import subprocess, time; print(subprocess.Popen({desk}).pid, flush=True); time.sleep(900)"
+    code = f"""
+import os
+from pathlib import Path
+from paper_assets.interfaces.supervisor import desk_service, keep_up
+keep_up([desk_service(0)], Path({str(tmp_path)!r}), os.environ, say=print, verbose=True)
+"""
     environ = {**os.environ, "PAPER_ASSETS_HOME": str(tmp_path), "PAPER_ASSETS_PROFILES": str(tmp_path / "profiles")}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environ) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        wait(lambda: "the desk is open" in parent.stdout.readline())  # type: ignore[union-attr]
-        desk_process = process_named(child)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environ) as parent:
+        wait(lambda: "the desk is open" in log(tmp_path))
+        desk = process_named(pids(tmp_path, "desk")[0])
         parent.kill()
-        wait(lambda: is_gone(desk_process))
+        wait(lambda: is_gone(desk))

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
-from paper_assets.interfaces import supervisor
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings, say, warn
+from paper_assets.interfaces.supervisor import desk_service, graph_service, keep_up
 from paper_assets.settings import Settings, load_settings
 from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, next_due, replaced_hours, save_fetch_hours
 from paper_assets.setup.service_files import (
@@ -52,10 +52,8 @@ def up(
     """
     settings = read_settings()
     environ = {**os.environ, "DAGSTER_HOME": str(dagster_home().absolute())}
-    code = supervisor.supervise(
-        supervisor.services(port=port, graph_port=graph_port), settings.home, environ, say=say, verbose=verbose
-    )
-    sys.exit(code)
+    services = [graph_service("-p", str(graph_port)), desk_service(port)]
+    sys.exit(keep_up(services, settings.home, environ, say=say, verbose=verbose))
 
 
 @service.command()
