@@ -1,8 +1,11 @@
-"""Run one command in the background for the page, and report its progress.
+"""Work in the background of the page, and its progress: one command in a process, and tasks in threads.
 
-The command is an ordinary one (`start`, `run`, `fetch`, `deliver`) in a separate process: it continues when the browser
-or the page is closed, and its runs are in Dagster's UI. Its state is a small file in the home, which the page and the
-command line read. One command runs at a time.
+The command (`Job`) is an ordinary one (`start`, `run`, `fetch`, `deliver`): it continues when the browser or the page
+is closed, and its runs are in Dagster's UI. Its state is a small file in the home, which the page and the command line
+read. One command runs at a time.
+
+A task (`Task`) needs what the page has loaded, and ends with the page. Its result is in memory only. A language model's
+answers are stored by content, so the same question costs nothing after a restart.
 """
 
 import contextlib
@@ -12,12 +15,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
 
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.locks import (
+    ProcessId,
     is_gone,
     make_private_folder,
     parse_process,
@@ -31,6 +39,10 @@ _LOG = "background.log"
 _LONGEST_LOG = 1_000_000  # bytes; then the file starts again
 _DEADLINE = 5.0
 _PAUSE = 0.05
+_AT_ONCE = {"loading": 1, "rewriting": 1}  # tasks of a kind, where not two
+_MOST_TASKS = 200
+
+Value = TypeVar("Value")
 _COMMANDS = ("start", "run", "fetch", "deliver", "reset")
 
 
@@ -150,24 +162,26 @@ def take_over(home: Path, follow: Callable[[Job | None], Job]) -> Job:
 def stop(home: Path) -> bool:
     """End the running command; what it has finished is kept, and the same command continues from there."""
     job = last_job(home)
-    process = parse_process(job.process) if job and job.running else None
-    if job is None or process is None or is_gone(process):
+    if job is None or not job.running or not _terminate(job):
         return False
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process.pid, signal.SIGTERM)
     write_job(home, replace(job, state="stopped"))
     return True
 
 
-def _ended(job: Job) -> bool:
-    """End the command if it runs, and wait until its process is gone; False if it is not."""
+def _terminate(job: Job) -> ProcessId | None:
+    """Ask the command to end; return its process, None if it does not run."""
     process = parse_process(job.process) if job.running else None
     if process is None or is_gone(process):
-        return True
+        return None
     with contextlib.suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGTERM)
-    ends = time.monotonic() + _DEADLINE
-    while not is_gone(process):
+    return process
+
+
+def _ended(job: Job) -> bool:
+    """End the command if it runs, and wait until its process is gone; False if it is not."""
+    process, ends = _terminate(job), time.monotonic() + _DEADLINE
+    while process and not is_gone(process):
         if time.monotonic() > ends:
             return False
         time.sleep(_PAUSE)
@@ -187,47 +201,85 @@ def main() -> None:
     with store_lock(home / "background", deadline=_DEADLINE):  # until the parent has written the state
         job = last_job(home) or Job(arguments=tuple(sys.argv[1:]), title=" ".join(sys.argv[1:2]))
         write_job(home, replace(job, state="running", process=str(this_process())))
-    errors = _Errors()
+    log = home / _LOG
+    begins = log.stat().st_size if log.exists() else 0
     code: object = 0
     try:
-        with contextlib.redirect_stderr(errors):
-            run_command()
+        run_command()
     except SystemExit as end:
         code = end.code
-    job = last_job(home) or job
+    sys.stderr.flush()
     failed = code not in (0, None)
-    write_job(
-        home,
-        replace(
-            job,
-            state="failed" if failed else "done",
-            message=(errors.last or "the command failed") if failed else None,
-            process="",
-        ),
-    )
+    message = _last_error(log, begins) if failed else None
+    write_job(home, replace(last_job(home) or job, state="failed" if failed else "done", message=message, process=""))
     os._exit(1 if failed else 0)
 
 
-class _Errors:
-    """Standard error that is passed on and remembers the last line that says `error:`."""
+def _last_error(log: Path, begins: int) -> str:
+    """Return the last error in the part of the log that this command wrote."""
+    written = log.read_bytes()[begins:].decode("utf-8", "replace") if log.exists() else ""
+    errors = [line.removeprefix("error: ") for line in written.splitlines() if line.startswith("error: ")]
+    return errors[-1] if errors else "the command failed"
 
-    last: str | None = None
 
-    def write(self, text: str) -> int:
-        for line in text.splitlines():
-            if line.startswith("error: "):
-                self.last = line.removeprefix("error: ")
-        sys.__stderr__.write(text)  # type: ignore[union-attr]
-        return len(text)
+@dataclass(slots=True)
+class Task:
+    """One piece of work in a thread, and its progress in words."""
 
-    def flush(self) -> None:
-        sys.__stderr__.flush()  # type: ignore[union-attr]
+    future: "Future[Any]"
+    progress: str = ""
 
-    def isatty(self) -> bool:
-        return False
+    @property
+    def state(self) -> str:
+        """Return `done`, or `running` with the progress."""
+        return "done" if self.future.done() else f"running {self.progress}".strip()
 
-    def fileno(self) -> int:
-        return sys.__stderr__.fileno()  # type: ignore[union-attr]
+
+class Tasks:
+    """The tasks of a page by kind and key: `_AT_ONCE` of a kind run, others wait, the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._tasks: OrderedDict[tuple[str, Hashable], Task] = OrderedDict()
+        self._lock = Lock()
+
+    def start(
+        self,
+        kind: str,
+        key: Hashable,
+        work: Callable[[Task], Value],
+        *,
+        failed: Callable[[Value], bool] = lambda value: False,
+    ) -> Task:
+        """Return the task of the key; start it if there is none, or if the one before raised or `failed`."""
+        with self._lock:
+            task = self._tasks.get((kind, key))
+            if task is None or (task.future.done() and (task.future.exception() or failed(task.future.result()))):
+                if kind not in self._pools:
+                    self._pools[kind] = ThreadPoolExecutor(_AT_ONCE.get(kind, 2), thread_name_prefix=kind)
+                task = Task(future=Future())
+                self._tasks[kind, key] = task
+                task.future = self._pools[kind].submit(work, task)
+            self._tasks.move_to_end((kind, key))
+            while len(self._tasks) > _MOST_TASKS:
+                self._tasks.popitem(last=False)
+            return task
+
+    def get(self, kind: str, key: Hashable) -> Task | None:
+        """Return the task of the key, if there is one."""
+        with self._lock:
+            return self._tasks.get((kind, key))
+
+    def forget(self, kind: str, key: Hashable) -> None:
+        """Forget the task of the key, so that the next request starts a new one."""
+        with self._lock:
+            self._tasks.pop((kind, key), None)
+
+    def ahead(self, kind: str, key: Hashable) -> int:
+        """Return how many unfinished tasks of the kind were started before this one; 0 if it does not wait."""
+        with self._lock:
+            waiting = [each for (of, each), task in self._tasks.items() if of == kind and not task.future.done()]
+        return waiting.index(key) if key in waiting else 0
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ from paper_assets.interfaces.mcp.http import PATH, McpApplication
 from paper_assets.interfaces.mcp.server import log_to_stderr
 from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener
 from paper_assets.interfaces.page.desk import Desk, now
-from paper_assets.interfaces.page.sign_in import Sessions
 from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
-from paper_assets.interfaces.tokens import Authenticator
+from paper_assets.interfaces.tokens import Authenticator, Sessions
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets

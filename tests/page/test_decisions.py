@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from playwright.sync_api import Browser, expect
 
-from paper_assets.interfaces.page.desk import with_mathml
+from paper_assets.interfaces.page.display import with_mathml
 from paper_assets.interfaces.page.rewrites import whole_formulas
 from paper_assets.pipeline.retrievals import ask
 from paper_assets.pipeline.rewrites import wanted_items

@@ -1,11 +1,10 @@
 """What the first search and the first question need is loaded when their views are opened, and not before."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from paper_assets.interfaces.page import ask, preloading, search
+from paper_assets.interfaces.page import ask, search
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
@@ -18,11 +17,11 @@ from tests.page.in_process import page_client
 def test_an_opened_form_loads_and_an_asked_question_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
-    def noting(kind: str) -> Callable[[PageDesk], None]:
-        return lambda desk: loaded.append(kind)
+    def note(desk: PageDesk, *, questions: bool = False) -> None:
+        loaded.append("question" if questions else "search")
 
-    monkeypatch.setattr(ask, "load_for_questions", noting("question"))
-    monkeypatch.setattr(search, "load_for_search", noting("search"))
+    monkeypatch.setattr(ask, "preload", note)
+    monkeypatch.setattr(search, "preload", note)
     with page_client(Desk(tmp_path)) as client:
         for address in ("/settings", "/ask?question=why+trees", "/search?q=trees"):
             client.get(address)
@@ -36,13 +35,13 @@ def test_an_opened_form_loads_and_an_asked_question_does_not(tmp_path: Path, mon
 def test_a_desk_loads_once_and_again_only_if_there_was_nothing_to_load(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     served = PageDesk(settings=desk.settings, environ=desk.environment, token="")
-    empty = preloading.load_for_questions(served)
+    empty = search.preload(served, questions=True)
     assert empty.future.result(60) is False
     records = [paper_from_mapping(record) for record in week(["2026-03-02"])]
     merge_papers(desk.warehouse, records)
     embedder = load_embedder()
     texts = [embedded_text(each.title, each.abstract) for each in records]
     keep_vectors(desk.warehouse, [text_hash(text) for text in texts], embedder.encode(texts), model=embedder.name)
-    filled = preloading.load_for_questions(served)
+    filled = search.preload(served, questions=True)
     assert filled.future.result(60) is True
-    assert preloading.load_for_questions(served) is filled
+    assert search.preload(served, questions=True) is filled

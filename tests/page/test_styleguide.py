@@ -12,10 +12,9 @@ from playwright.sync_api import Browser, Route
 
 from paper_assets.digests.entry import Contrast, Part
 from paper_assets.digests.evidence import AnswerSentence, Evidence, Passage, Quotation, Side, WrittenAnswer
-from paper_assets.interfaces.page.desk import Desk
+from paper_assets.interfaces.page.display import templates
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.paper import paper_from_mapping
-from paper_assets.settings import load_settings
 from tests.desk import paper
 from tests.page.browser import keep_picture, misfits, visitor
 from tests.page.invented_desk import PROFILE, Page
@@ -66,8 +65,7 @@ def rows() -> Iterator[PaperRow]:
 
 def styleguide(page: Page) -> str:
     """The page with every component, made from the templates of the views."""
-    settings = load_settings(page.desk.environment, page.desk.folder)
-    own = Desk(settings=settings, environ=page.desk.environment, token="t").templates
+    own = templates()
     loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(Path(__file__).parent), own.loader or jinja2.DictLoader({})])
     score = (
         Part(name="semantic_relevance", words="relevance", points=0.6),

@@ -19,7 +19,7 @@ from paper_assets.delivery.message import message_of
 from paper_assets.digests.content import Digest
 from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body
 from paper_assets.digests.markdown import markdown_page
-from paper_assets.interfaces.page.desk import readable_title, with_mathml
+from paper_assets.interfaces.page.display import readable_title, with_mathml
 from paper_assets.interfaces.page.paper_rows import row_of
 from paper_assets.interfaces.page.today import brief_of
 from paper_assets.library.formats import FORMATS, write_papers

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.interfaces.page.desk import with_mathml, with_parts
+from paper_assets.interfaces.page.display import with_mathml, with_parts
 from paper_assets.text.abstracts import PARTS, TRAITS, WEIGHTS, key_sentence, named_parts
 
 FROGS = (

@@ -7,7 +7,6 @@ process writes it, and asking again after a restart costs nothing, because the m
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,20 +14,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, PaperNotFound
-from paper_assets.interfaces.page.desk import (
-    Desk,
-    Unshown,
-    desk_of,
-    folder_of,
-    isolate,
-    page,
-    person_of,
-    profile_of,
-)
+from paper_assets.interfaces.background import Task
+from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, person_of, profile_of
+from paper_assets.interfaces.page.display import Unshown, isolate
 from paper_assets.interfaces.page.evidence import missing_model
-from paper_assets.interfaces.page.jobs import Job, Jobs
 from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
-from paper_assets.interfaces.page.preloading import load_for_questions
+from paper_assets.interfaces.page.search import preload
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
     MOST_FETCHED,
@@ -70,16 +61,13 @@ class TypedQuestion:
         return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
 
 
-_ANSWERS: Jobs[Answer] = Jobs("answering")
-
-
 def show_ask(request: Request) -> Response:
     """Show the form; for a question its quotations, what a written answer costs, and the answer where it is written."""
     desk, profile = desk_of(request), reader_of(request)
     if profile is None and (only := only_profile(request, desk)):
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     typed = _typed_question(request.query_params)
-    shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "job": None}
+    shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "task": None}
     kept = _kept_answers(request, desk, profile)
     number = request.query_params.get("kept", "")
     if number:
@@ -96,11 +84,11 @@ def show_ask(request: Request) -> Response:
         if request.query_params.get("format") == "markdown" and answer:
             return _markdown(desk, answer.answer)
     else:
-        load_for_questions(desk)
+        preload(desk, questions=True)
     return page(
         request,
         "ask.html.jinja",
-        status=400 if shown["fault"] and not shown["job"] else 200,
+        status=400 if shown["fault"] and not shown["task"] else 200,
         base=base_of(profile),
         asked=typed,
         fetches=() if missing_model(desk) else _FETCHES,  # only a written answer fetches
@@ -117,12 +105,12 @@ def show_ask(request: Request) -> Response:
 
 def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, Any]:
     """Return what the page shows for a question: the written answer, else its quotations, and why there is none."""
-    job = _ANSWERS.get(_key(desk, profile, typed))
-    state = job.state if job else "none"  # once: the answer may be done while the quotations are gathered
-    shown: dict[str, Any] = {"job": job, "state": state, "running": state.startswith("running")}
+    task = desk.tasks.get("answering", (profile, typed))
+    state = task.state if task else "none"  # once: the answer may be done while the quotations are gathered
+    shown: dict[str, Any] = {"task": task, "state": state, "running": state.startswith("running")}
     done: Answer | None = None
     try:
-        done = job.future.result() if job and state == "done" else None
+        done = task.future.result() if task and state == "done" else None
     except PaperAssetsError as fault:
         shown["fault"] = f"The answer could not be written: {fault}."
     except Exception as fault:
@@ -145,9 +133,10 @@ def write_answer(request: Request) -> Response:
     typed = _typed_question(form)
     if not typed.question:
         raise InvalidInput("type the question that you want to ask")
-    _ANSWERS.start(
-        _key(desk, profile, typed),
-        lambda job: _write(desk, profile, typed, job),
+    desk.tasks.start(
+        "answering",
+        (profile, typed),
+        lambda task: _write(desk, profile, typed, task),
         failed=lambda answer: answer.failure is not None,
     )
     return RedirectResponse(f"/p/{profile}/ask?{typed.query}", status_code=303)
@@ -156,8 +145,8 @@ def write_answer(request: Request) -> Response:
 def answer_state(request: Request) -> Response:
     """Return a text that changes when the answer makes progress, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
-    job = _ANSWERS.get(_key(desk, profile, _typed_question(request.query_params)))
-    return PlainTextResponse(job.state if job else "none")
+    task = desk.tasks.get("answering", (profile, _typed_question(request.query_params)))
+    return PlainTextResponse(task.state if task else "none")
 
 
 def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
@@ -174,15 +163,15 @@ def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, 
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
-def _write(desk: Desk, profile: str, typed: TypedQuestion, job: Job[Answer]) -> Answer:
+def _write(desk: Desk, profile: str, typed: TypedQuestion, task: Task) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
     def progress(done: int, total: int | None, stage: str = "", /) -> None:
-        job.progress = f"{stage} ({done + 1} of {total})" if total else stage
+        task.progress = f"{stage} ({done + 1} of {total})" if total else stage
 
     context, options = _context(desk, desk.for_writing), typed.options(profile)
     prepared: PreparedQuestion = prepare_question(context, typed.question, options, progress=progress)
-    job.progress = "writing the answer"
+    task.progress = "writing the answer"
     options = replace(options, most_calls=max(prepared.estimate.calls, 1))
     return answer_question(context, prepared, options)
 
@@ -204,10 +193,6 @@ def _typed_question(given: Mapping[str, Any]) -> TypedQuestion:
         sides=str(given.get("sides", "")) == "1",
         fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
     )
-
-
-def _key(desk: Desk, profile: str | None, typed: TypedQuestion) -> str:
-    return sha256(repr((id(desk), profile, typed)).encode()).hexdigest()
 
 
 def _markdown(desk: Desk, answer: Answer) -> Response:

@@ -1,53 +1,41 @@
-"""Shared parts of the views: settings, stores, models, notes for the next page, rendering and the isolation of faults.
+"""Shared parts of the views: settings, stores, models, tasks and notes of a page, and what a request names.
 
-This module has what every view needs. Rules about rankings, rewrites and profiles are in the same functions that the
-command line uses.
+Rules about rankings, rewrites and profiles are in the same functions that the command line uses.
 """
 
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
-import jinja2
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from paper_assets.digests.entry import source_link
-from paper_assets.digests.html import environment
-from paper_assets.errors import InvalidProfile, NotComputed, PaperAssetsError, PaperNotFound
+from paper_assets.errors import InvalidProfile, NotComputed, PaperNotFound
+from paper_assets.interfaces.background import Tasks
+from paper_assets.interfaces.page.display import templates
+from paper_assets.interfaces.tokens import Sessions
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.settings import Settings
-from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day, ranking_days
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.abstracts import named_parts
-from paper_assets.text.cleaning import one_line, without_controls
-from paper_assets.text.numbers import count_of, percent
-from paper_assets.text.sentences import sentence_spans
-from paper_assets.text.tex import MathText, html_with_mathml
-
-if TYPE_CHECKING:
-    from paper_assets.interfaces.page.sign_in import Sessions
 
 _READ_DEADLINE = 4.0  # seconds to wait while another process writes; then the page reports it and reloads itself
 _WRITE_DEADLINE = 15.0  # a reader's change is worth a longer wait
 _MOST_NOTES = 200
-_TEXTS_KEPT = 4_096  # titles and abstracts whose HTML is kept; an abstract has about 1.5 KB
 _OPENED: ContextVar[Warehouse | None] = ContextVar("opened", default=None)  # the warehouse that this request reads
 
 T = TypeVar("T")
@@ -65,10 +53,9 @@ class Desk:
     environ: Mapping[str, str]
     token: str
     notes: "OrderedDict[str, tuple[str, str]]" = field(default_factory=OrderedDict)  # text, id of its place
-    sessions: "Sessions | None" = None
-    states: dict[tuple[str, date], tuple[object, str]] = field(default_factory=dict)
+    sessions: Sessions | None = None
     kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
-    writing: dict[str, str] = field(default_factory=dict)  # rewrites that this process writes ("") or failed to (why)
+    tasks: Tasks = field(default_factory=Tasks)
 
     def kept_while(self, name: str, stamp: object, make: Callable[[], T]) -> T:
         """Return what `make` returned last for this name if the stamp is the same; call it otherwise."""
@@ -132,26 +119,6 @@ class Desk:
         """The lock file for edits of profiles."""
         return self.settings.home / "profiles-edited"
 
-    @cached_property
-    def templates(self) -> jinja2.Environment:
-        """The templates of the page and those it shares with the digest."""
-        made = environment(jinja2.PackageLoader("paper_assets.interfaces.page", "templates"))
-        made.filters |= {
-            "short_day": short_day,
-            "readable": readable_title,
-            "count_of": count_of,
-            "percent": percent,
-            "maths": with_mathml,
-            "in_parts": with_parts,
-        }
-        made.globals |= {
-            "isolated": _isolated_macro,
-            "isolated_paper": _isolated_paper,
-            "unshown_paper": unshown_paper,
-            "UNEMBEDDED": UNEMBEDDED,
-        }
-        return made
-
     def profiles(self) -> list[str]:
         """List the names of the profile folders."""
         return [folder.name for folder in profile_folders(self.settings.profiles_dir)]
@@ -169,120 +136,9 @@ class Desk:
         return key
 
 
-@dataclass(frozen=True, slots=True)
-class Unshown:
-    """The place of something that could not be shown: its name, and the kind of error that the log describes."""
-
-    name: str
-    error: str
-
-    def __str__(self) -> str:
-        return f"{self.name} could not be shown ({self.error}); the log has the details"
-
-
-def isolate(name: str, make: Callable[[], T]) -> T | Unshown:
-    """Return what `make` returns; an unexpected exception is logged and becomes an Unshown with that name.
-
-    PaperAssetsErrors are raised: their views know how to explain them.
-    """
-    try:
-        return make()
-    except PaperAssetsError:
-        raise
-    except Exception as fault:
-        logger.exception("%s could not be shown", name)
-        return Unshown(name, type(fault).__name__)
-
-
-_UNSHOWN: Mapping[str, Markup] = {
-    "p": Markup('<p class="warning unshown">{}.</p>'),
-    "li": Markup('<li><p class="warning unshown">{}.</p></li>'),
-    "tr": Markup('<tr><td colspan="9" class="bad unshown">{}.</td></tr>'),
-}
-
-
-def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str = "p") -> str:
-    """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
-    shown = isolate(name, lambda: macro(*values))
-    return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
-
-
-def _isolated_paper(paper_id: str, macro: Callable[..., str], *values: Any) -> str:
-    """Call a template's macro for one paper of a list; after a fault its place has the id and a link to the paper."""
-    try:
-        return macro(*values)
-    except Exception:
-        logger.exception("the paper %s could not be shown", paper_id)
-        return unshown_paper(paper_id)
-
-
-def unshown_paper(paper_id: str, rank: int | None = None) -> Markup:
-    """Return the line of a list for a paper that could not be shown."""
-    place, link = f"{rank}. " if rank else "", source_link(paper_id)
-    there = Markup(' <a href="{}">{}</a>').format(link.url, link.label) if link else ""
-    line = Markup('<li><p class="warning unshown">{}Paper {} could not be shown; the log has the reason.{}</p></li>')
-    return line.format(place, paper_id, there)
-
-
-def readable_title(text: str) -> str:
-    """Return a title as one line with its TeX as characters; the filter `maths` shows its formulae as MathML."""
-    try:
-        return MathText(one_line(text))
-    except Exception:
-        logger.exception("the title %r could not be made readable", text[:200])
-        return one_line(text)
-
-
-def with_mathml(text: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
-    """Return a title or abstract as HTML with its formulae as MathML, and `marked` spans marked."""
-    return _html_of(text.source if isinstance(text, MathText) else str(text), tuple(marked))
-
-
-@lru_cache(maxsize=_TEXTS_KEPT)
-def _html_of(text: str, marked: tuple[tuple[int, int], ...]) -> Markup:
-    try:
-        return Markup(html_with_mathml(without_controls(text), marked=marked))  # noqa: S704  # escaped there
-    except Exception:
-        logger.exception("the formulae of %r could not be shown", text[:200])
-        return escape(text)
-
-
-def with_parts(abstract: str) -> Markup:
-    """Return an abstract as HTML with its formulae, and the sentences that state problem, task, idea and result named.
-
-    A sentence is named only where that leaves the text as it is: TeX may begin in one sentence and end in another.
-    """
-    return _html_in_parts(abstract.source if isinstance(abstract, MathText) else str(abstract))
-
-
-@lru_cache(maxsize=_TEXTS_KEPT)
-def _html_in_parts(abstract: str) -> Markup:
-    text, whole = without_controls(abstract), with_mathml(abstract)
-    try:
-        spans = sentence_spans(text)
-        named = named_parts([text[start:end] for start, end in spans])
-        pieces, plain, position = list[str](), list[str](), 0
-        for number, part in named.items():
-            start, end = spans[number]
-            before, sentence = with_mathml(text[position:start]), with_mathml(text[start:end])
-            pieces += [before, Markup('<span class="part" data-part="{}">{}</span>').format(part, sentence)]
-            plain += [before, sentence]
-            position = end
-        rest = with_mathml(text[position:])
-        return Markup("").join([*pieces, rest]) if "".join([*plain, rest]) == whole else whole
-    except Exception:
-        logger.exception("the parts of %r could not be named", text[:200])
-        return whole
-
-
 def now() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
-
-
-def short_day(day: date) -> str:
-    """Format a day as 13 Mar."""
-    return f"{day.day} {day:%b}"
 
 
 def desk_of(request: Request) -> Desk:
@@ -371,7 +227,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "status": status,
         **values,
     }
-    return HTMLResponse(desk.templates.get_template(template).render(shown), status_code=status)
+    return HTMLResponse(templates().get_template(template).render(shown), status_code=status)
 
 
 def interests_of(desk: Desk, profile: str) -> list[str]:

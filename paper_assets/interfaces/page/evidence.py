@@ -4,7 +4,6 @@ import json
 from concurrent.futures import wait
 from dataclasses import replace
 from datetime import date
-from hashlib import sha256
 from typing import Any
 
 from starlette.requests import Request
@@ -18,13 +17,12 @@ from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
     folder_of,
-    isolate,
     newest_day,
     page,
     profile_of,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.jobs import Jobs
+from paper_assets.interfaces.page.display import isolate
 from paper_assets.interfaces.page.liked_form import FieldFault
 from paper_assets.interfaces.page.settings import environ_of
 from paper_assets.models.llm_config import llm_config
@@ -39,7 +37,6 @@ from paper_assets.text.cleaning import without_controls
 _CATEGORIES_SHOWN = 8
 _STANCES = ({"name": "for", "stance": "supports"}, {"name": "against", "stance": "contradicts"})
 _PATIENCE = 2.0  # seconds; without a language model an answer is there before
-_ANSWERS: Jobs[dict[str, Any]] = Jobs("evidence")
 NO_MODEL = "no language model is set up"
 SPLITS = ("stance", "category", "own")  # how a question's documents are divided into sides
 
@@ -95,8 +92,8 @@ def show_evidence(request: Request) -> Response:
 def answer_state(request: Request) -> Response:
     """Return a text that changes when the typed question is answered, for the script that watches it."""
     desk, profile = desk_of(request), profile_of(request)
-    job = _ANSWERS.get(_key(desk, profile, day_of(request, profile), _typed(request)))
-    return PlainTextResponse(job.state if job else "none")
+    task = desk.tasks.get("evidence", _key(profile, day_of(request, profile), _typed(request)))
+    return PlainTextResponse(task.state if task else "none")
 
 
 def keep_question(request: Request) -> Response:
@@ -182,17 +179,18 @@ def _typed(request: Request) -> dict[str, str]:
 
 def _answer(desk: Desk, owner: Profile, day: date, typed: dict[str, str]) -> dict[str, Any] | None:
     """Return the answer to the typed question; None while it is made in the background. Raises InvalidInput."""
-    key = _key(desk, owner.name, day, typed)
-    job = _ANSWERS.start(key, lambda _: ask(desk.workspace, owner, _plan(**typed), as_of=day))
-    wait([job.future], timeout=_PATIENCE)
-    if not job.future.done():
+    key = _key(owner.name, day, typed)
+    task = desk.tasks.start("evidence", key, lambda _: ask(desk.workspace, owner, _plan(**typed), as_of=day))
+    wait([task.future], timeout=_PATIENCE)
+    if not task.future.done():
         return None
-    _ANSWERS.forget(key)  # the same question is answered again; the language model's labels are stored
-    return job.future.result()
+    desk.tasks.forget("evidence", key)  # the same question is answered again; the language model's labels are stored
+    answer: dict[str, Any] = task.future.result()
+    return answer
 
 
-def _key(desk: Desk, profile: str, day: date, typed: dict[str, str]) -> str:
-    return sha256(repr((id(desk), profile, day, typed)).encode()).hexdigest()
+def _key(profile: str, day: date, typed: dict[str, str]) -> tuple[object, ...]:
+    return profile, day, *typed.values()
 
 
 def missing_model(desk: Desk) -> str | None:

@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, readable_title, redirect_with_note
+from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.display import readable_title
 from paper_assets.interfaces.page.paper_rows import CHOICES, row_of
 from paper_assets.learning.effects import Moved, ratings_effect
 from paper_assets.learning.questions import FEW_RATINGS

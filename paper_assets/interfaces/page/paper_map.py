@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.errors import NotComputed
-from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, interests_of, isolate, page, profile_of
+from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, interests_of, page, profile_of
+from paper_assets.interfaces.page.display import isolate
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id
 from paper_assets.pipeline.paper_map import PlacedPaper, paper_map
 from paper_assets.stores.rankings import ranking

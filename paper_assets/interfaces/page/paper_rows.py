@@ -8,7 +8,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from paper_assets.digests.entry import Link, links_of
-from paper_assets.interfaces.page.desk import Desk, may_see, profile_of, readable_title, with_mathml, with_parts
+from paper_assets.interfaces.page.desk import Desk, may_see, profile_of
+from paper_assets.interfaces.page.display import readable_title, with_mathml, with_parts
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit

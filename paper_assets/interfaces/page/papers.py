@@ -18,19 +18,17 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import (
     Desk,
-    Unshown,
     address_after,
     day_of,
     desk_of,
-    isolate,
     newest_day,
     now,
     page,
     person_of,
     profile_of,
     redirect_with_note,
-    with_parts,
 )
+from paper_assets.interfaces.page.display import Unshown, isolate, with_parts
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     PaperRow,

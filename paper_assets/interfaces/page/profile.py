@@ -22,17 +22,8 @@ from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
-from paper_assets.interfaces.page.desk import (
-    Desk,
-    desk_of,
-    folder_of,
-    isolate,
-    newest_day,
-    page,
-    profile_of,
-    readable_title,
-    redirect_with_note,
-)
+from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, newest_day, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.display import isolate, readable_title
 from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews

@@ -6,7 +6,6 @@ A decision on an attempt that is no longer the latest, or given twice, changes n
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -15,18 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidInput, PaperAssetsError
-from paper_assets.interfaces.page.desk import (
-    Desk,
-    Unshown,
-    desk_of,
-    isolate,
-    now,
-    page,
-    person_of,
-    profile_of,
-    readable_title,
-    redirect_with_note,
-)
+from paper_assets.interfaces.background import Task
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of, offer_again
@@ -54,7 +44,6 @@ from paper_assets.text.tex import formula_spans
 
 _MOST_DONE = 60
 _MOST_PRACTICES = 200
-_ONE_AT_A_TIME = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rewriting")
 _NO_MODEL = "No language model is set up, so nothing more is written."
 _UPDATES_ITSELF = "; this page updates itself"  # left out of the list of rewrites, which does not
 
@@ -100,7 +89,7 @@ def show_rewrite(request: Request) -> Response:
         "rewrite.html.jinja",
         item=item,
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
-        stage_in_words=_status(item, step, pause=pause, ahead=_ahead(desk, item.item), auto=auto),
+        stage_in_words=_status(item, step, pause=pause, ahead=desk.tasks.ahead("rewriting", item.item), auto=auto),
         held=held_back(item, shown) if shown else (),
         notes=[note for note in (not_checked(questions), direction_note(shown) if shown else None) if note],
         questions=questions,
@@ -253,7 +242,7 @@ def _row(desk: Desk, item: RewriteItem, pauses: Callable[[str], str | None]) -> 
     """Return one rewrite in the list: its group, title, status and score."""
     config = desk.settings.rewriting
     step = step_of(item, config=config)
-    status = _status(item, step, pause=pauses(item.item), ahead=_ahead(desk, item.item), auto=False)
+    status = _status(item, step, pause=pauses(item.item), ahead=desk.tasks.ahead("rewriting", item.item), auto=False)
     return {
         "group": "wait" if isinstance(step, Wait) else "open" if isinstance(step, Write) else "done",
         "item": item.item,
@@ -297,16 +286,12 @@ def _pauses(desk: Desk) -> Callable[[str], str | None]:
             return None
         if not has_model:
             return f"{_NO_MODEL[:1].lower()}{_NO_MODEL[1:-1]}"
-        fault = desk.writing.get(item)
-        return "" if fault is None else fault or None  # "" while it is being written here
+        task = desk.tasks.get("rewriting", item)
+        if task and not task.future.done():
+            return None
+        return task.future.result() if task else ""
 
     return pause
-
-
-def _ahead(desk: Desk, item: str) -> int:
-    """Return how many rewrites this process writes before the item; 0 if it does not wait for them."""
-    waiting = [name for name, fault in list(desk.writing.items()) if not fault]  # in the order in which they were asked
-    return waiting.index(item) if item in waiting else 0
 
 
 def _item(request: Request) -> RewriteItem:
@@ -322,28 +307,28 @@ def _resume(desk: Desk, item: str, go_on: Callable[[Warehouse, Writer, str], Rew
     if _model(desk) is None:
         return f"; {_NO_MODEL[:1].lower()}{_NO_MODEL[1:-1]}"
 
-    def work() -> None:
+    def work(_: Task) -> str:
+        """Return why it stopped; "" if it has reached its end."""
         workspace = desk.workspace
         try:
             go_on(desk.for_writing, workspace.load_writer(workspace), item)
             publish_vectors(desk.for_writing, workspace)
-            desk.writing.pop(item, None)
+            return ""
         except PaperAssetsError as fault:  # finished attempts are kept; a run or the next click continues from there
             logger.warning("the rewrite %s stopped: %s", item, fault)
-            desk.writing[item] = str(fault)
+            return str(fault)
         except Exception as fault:
             logger.exception("the rewrite %s stopped", item)
-            desk.writing[item] = f"it failed ({type(fault).__name__}), and the log has the details"
+            return f"it failed ({type(fault).__name__}), and the log has the details"
 
-    desk.writing.pop(item, None)  # a failed one comes last again
-    desk.writing[item] = ""
-    _ONE_AT_A_TIME.submit(work)
+    desk.tasks.forget("rewriting", item)  # it comes last again
+    desk.tasks.start("rewriting", item, work)
     return ""
 
 
 def _stage(desk: Desk, item: RewriteItem) -> str:
-    ahead = _ahead(desk, item.item)
-    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome} {ahead} {desk.writing.get(item.item)}".strip()
+    task, ahead = desk.tasks.get("rewriting", item.item), desk.tasks.ahead("rewriting", item.item)
+    return f"{len(item.attempts)} {len(item.decisions)} {item.outcome} {ahead} {task and task.state}"
 
 
 def _model(desk: Desk) -> str | None:

@@ -1,5 +1,6 @@
 """Search the stored papers, find papers like one of them, and keep a search as an interest or a question."""
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,21 +11,20 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from paper_assets.errors import InvalidInput, NotComputed, PaperNotFound
+from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound
+from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import (
     Desk,
-    Unshown,
     desk_of,
     folder_of,
-    isolate,
     may_see,
     now,
     page,
     person_of,
     profile_of,
-    readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
 from paper_assets.interfaces.page.evidence import keep_plan
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
@@ -35,13 +35,16 @@ from paper_assets.interfaces.page.paper_rows import (
     reader_of,
     rows_found,
 )
-from paper_assets.interfaces.page.preloading import load_for_search
 from paper_assets.interfaces.page.profile import field_faults
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.learning.ratings import is_profile
 from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
+from paper_assets.retrieval.merge import Candidate, access
+from paper_assets.retrieval.question_answering import extractive_answer
+from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
+from paper_assets.stores.documents import DataType
 from paper_assets.stores.papers import find_paper, latest_day
 from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.text.cleaning import one_line
@@ -51,6 +54,8 @@ _ON_A_PAGE = 20
 _LAST_PAGE = 50  # MOST_RESULTS of the search
 _SIMILAR = 20
 _RECENT_DAYS = 30
+_ANY_QUESTION = "what is this paper about"
+_PASSAGES = 8  # their sentences are enough for the embedding model to be compiled
 _PLACE = re.compile(r"\bat character (\d+)")
 FILTER_HELP: tuple[tuple[str, str], ...] = (
     ('"graph neural network"', "the phrase occurs in the title or abstract"),
@@ -62,6 +67,8 @@ FILTER_HELP: tuple[tuple[str, str], ...] = (
     ("in:profile", "papers that passed the filters of this profile"),
     ("in:fulltexts · in:rewrites", "search full texts or rewrites instead of abstracts"),
 )
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +108,7 @@ def show_search(request: Request) -> Response:
         except InvalidInput as fault:
             shown["fault"] = _placed(text, str(fault))
     else:
-        load_for_search(desk)
+        preload(desk)
     ratings, newest = rated_by(desk, profile), latest_day(desk.warehouse, until=now().date())
     return page(
         request,
@@ -224,3 +231,34 @@ def _address(text: str, number: int) -> str:
 
 def _page_number(given: str) -> int:
     return min(max(int(given), 1), _LAST_PAGE) if given.isascii() and given.isdigit() and len(given) < 6 else 1
+
+
+def preload(desk: Desk, *, questions: bool = False) -> Task:
+    """Load in the background what the first search needs, or the first question, once for each desk.
+
+    Called when a reader opens the view and begins to type, not when the page is served: the model and the documents of
+    8,000 papers take two seconds of both cores and 400 MB, which a desk without questions does not need.
+    """
+
+    def load(_: Task) -> bool:
+        try:
+            corpus = corpus_of(desk)
+            passages = _nearest(corpus, "abstract")
+            if questions:
+                passages += _nearest(corpus, "fulltext")
+                extractive_answer(_ANY_QUESTION, passages, embedder=corpus.embedder)
+            return bool(passages)
+        except PaperAssetsError as fault:  # the reader's own search or question will explain it
+            logger.info("not loaded in advance: %s", fault)
+            return False
+        except Exception:
+            logger.exception("not loaded in advance")
+            return False
+
+    return desk.tasks.start("loading", questions, load, failed=lambda loaded: not loaded)
+
+
+def _nearest(corpus: Corpus, data_type: DataType) -> tuple[Candidate, ...]:
+    return search(
+        corpus, _ANY_QUESTION, data_type=data_type, where=access(None), k=_PASSAGES, method=corpus.config.method
+    ).candidates

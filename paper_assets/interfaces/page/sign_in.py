@@ -1,14 +1,4 @@
-"""Sign people in to a lab's page: the sign-in form and the session cookie.
-
-The cookie contains a name, an expiry time and a signature of both and of the hash of the person's token. Removing the
-person or changing the token therefore ends the session at once. No state is kept in the process.
-"""
-
-import hmac
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from hashlib import sha256
+"""Sign people in to a lab's page by a form."""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,57 +6,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paper_assets.interfaces.page.desk import page
-from paper_assets.interfaces.tokens import Authenticator, TooManyTokens
-from paper_assets.stores.profiles import Person
-
-COOKIE = "desk"
-_SESSION = timedelta(days=30)
-_LONGEST_COOKIE = 300  # characters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sessions:
-    """The sessions of a page, signed with `key`. `clock` returns times with a zone."""
-
-    authenticator: Authenticator
-    key: bytes
-    clock: Callable[[], datetime]
-
-    def person(self, request: Request) -> Person | None:
-        """Return the person who has signed in, if the cookie is still valid."""
-        given = request.cookies.get(COOKIE, "")
-        name, _, rest = given.partition(".")
-        expires, _, signature = rest.partition(".")
-        if len(given) > _LONGEST_COOKIE or not (expires.isascii() and expires.isdigit()):
-            return None
-        person = self.authenticator.named(name)
-        if person is None or int(expires) < self.clock().timestamp():
-            return None
-        return person if hmac.compare_digest(signature.encode(), self._signature(person, expires).encode()) else None
-
-    def form_token(self, request: Request) -> str | None:
-        """Return the token for the forms of this session; None before signing in."""
-        person = self.person(request)
-        return self._sign("form", person.name, request.cookies[COOKIE]) if person else None
-
-    def begin(self, request: Request, response: Response, person: Person) -> None:
-        """Start a session. The cookie is restricted to TLS if the request used TLS."""
-        expires = f"{int((self.clock() + _SESSION).timestamp())}"
-        response.set_cookie(
-            COOKIE,
-            f"{person.name}.{expires}.{self._signature(person, expires)}",
-            max_age=int(_SESSION.total_seconds()),
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
-
-    def _signature(self, person: Person, expires: str) -> str:
-        return self._sign("session", person.name, expires, person.token_sha256)
-
-    def _sign(self, *parts: str) -> str:
-        return hmac.new(self.key, "\n".join(parts).encode("utf-8", "surrogateescape"), sha256).hexdigest()
-
+from paper_assets.interfaces.tokens import COOKIE, Sessions, TooManyTokens
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 _OPEN = "/assets/"  # style and script, public

@@ -29,14 +29,13 @@ from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
     interests_of,
-    isolate,
     listed_days,
     now,
     page,
     profile_of,
-    readable_title,
     redirect_with_note,
 )
+from paper_assets.interfaces.page.display import isolate, readable_title
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
@@ -181,11 +180,10 @@ def day_state(request: Request) -> Response:
     """Return two hashes, of the day's list and of the ratings, for the script that watches for changes."""
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
-    key, stamp = (profile, day), desk.warehouse_stamp()
-    known = desk.states.get(key)
-    if known is None or known[0] != stamp:
-        known = desk.states[key] = (stamp, _state(desk.warehouse, profile, day))
-    return PlainTextResponse(known[1])
+    state = desk.kept_while(
+        f"list {profile} {day}", desk.warehouse_stamp(), lambda: _state(desk.warehouse, profile, day)
+    )
+    return PlainTextResponse(state)
 
 
 def ratings_state(request: Request) -> Response:

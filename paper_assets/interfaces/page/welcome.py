@@ -15,18 +15,8 @@ from starlette.responses import Response
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.page import liked_form
-from paper_assets.interfaces.page.desk import (
-    Desk,
-    Unshown,
-    desk_of,
-    isolate,
-    now,
-    page,
-    person_of,
-    profile_of,
-    readable_title,
-    redirect_with_note,
-)
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
 from paper_assets.interfaces.page.liked_form import (
     FieldFault,
     OwnPapers,
