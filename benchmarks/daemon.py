@@ -83,7 +83,7 @@ def as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
         free.close()
         workspace = Path(__file__).parents[1] / "workspace.yaml"
         started = subprocess.Popen(
-            [sys.executable, "-m", "paper_assets.interfaces.supervisor", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)],
+            [sys.executable, "-m", "paper_assets.interfaces.supervisor", "-w", str(workspace), "-p", str(port)],
             cwd=desk.folder,
             env={**os.environ, **desk.environment},
             stdout=log,
