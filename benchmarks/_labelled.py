@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper_assets.evaluation.labelled_set import Document as LabelledDocument
+from benchmarks.evaluation.labelled_set import Document as LabelledDocument
 from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed

@@ -2,7 +2,8 @@
 
     python -m benchmarks.answers --data FOLDER [--questions 150]
 
-A labelled set as `paper-assets evaluate` reads it; its queries are the questions. `hit`: share of questions with at
+A labelled set as `python -m benchmarks.evaluate` reads it; its queries are the questions.
+`hit`: share of questions with at
 least one relevant document among those quoted; `recall`: share of the relevant documents that are quoted, at most five
 of them; `right`: share of the quoted documents that are relevant. Intervals: 95 % by bootstrap over the questions.
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._labelled import as_documents, filled_corpus
-from paper_assets.evaluation.labelled_set import load_labelled_set
+from benchmarks.evaluation.labelled_set import load_labelled_set
 from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.question_answering import EXTRACTED, extractive_answer, gather_passages
 from paper_assets.retrieval.search import search

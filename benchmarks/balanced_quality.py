@@ -2,7 +2,8 @@
 
     python -m benchmarks.balanced_quality --data FOLDER [--per-side 5] [--vectors 1.0]
 
-A labelled set as `paper-assets evaluate` reads it, whose judgements carry a side. A document that is judged for a query
+A labelled set as `python -m benchmarks.evaluate` reads it, whose judgements carry a side. A document that is
+judged for a query
 is one document for each side it is on; the field `topic_id` holds the side, because papers have no field for it. Plain
 retrieval searches all of them, balanced retrieval each side. Recall of a side: share of its relevant documents found.
 nDCG judges the list that alternates between the sides. `rank fusion` is reciprocal rank fusion of vector and lexical.
@@ -20,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._labelled import filled_corpus
-from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
-from paper_assets.evaluation.metrics import ndcg
+from benchmarks.evaluation.labelled_set import LabelledSet, load_labelled_set
+from benchmarks.evaluation.metrics import ndcg
 from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.stores.documents import Document

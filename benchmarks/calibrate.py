@@ -7,7 +7,8 @@ DIR holds `profiles.json` and `grades.json` (profile -> paper id -> grade 0 to 3
 counts as off topic. The background of the idf is all papers of the file. `evaluation/fitting.py` fits. `--write` puts
 coefficients and background into the package.
 
-The figures of coefficients on profiles that they have not seen: `paper-assets evaluate --lists ... --leave-one-out`.
+Measure the coefficients on profiles that they were not fitted to by
+`python -m benchmarks.evaluate --lists ... --leave-one-out`.
 """
 
 import argparse
@@ -23,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.final_lists import judged_day, newest_judged_day
-from paper_assets.evaluation.fitting import fit, parts_of
-from paper_assets.evaluation.judged_lists import load_judged_lists, scratch_warehouse
+from benchmarks.evaluation.final_lists import judged_day, newest_judged_day
+from benchmarks.evaluation.fitting import fit, parts_of
+from benchmarks.evaluation.judged_lists import load_judged_lists, scratch_warehouse
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
 from paper_assets.ranking.calibration import (

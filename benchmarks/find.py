@@ -6,7 +6,7 @@ Invented papers with clustered vectors; the question is embedded by the real mod
 of query is answered once to warm up, then `rounds` times; a kind's figure is its median, the stage's figure the slowest
 kind. Baselines: the limit of 300 ms, and the same words as a BM25 full-text query of DuckDB over an inverted index in
 tables (what its extension `fts` makes; the extension itself is a download). --labelled: nDCG@10 of the search and of
-BM25 alone on a labelled set as `paper-assets evaluate` reads it, with 95 % intervals over the queries.
+BM25 alone on a labelled set as `python -m benchmarks.evaluate` reads it, with 95 % intervals over the queries.
 """
 
 import argparse
@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks._labelled import as_documents, filled_corpus
+from benchmarks.evaluation.labelled_set import load_labelled_set
+from benchmarks.evaluation.metrics import ndcg
 from benchmarks.retrieval import AT_ONCE, papers, unit
-from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.metrics import ndcg
 from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.desk_search import search_desk
 from paper_assets.retrieval.search import Corpus, search

@@ -5,7 +5,7 @@
 Mixed: four queries drawn at random are one profile (two primary, one secondary, one exploratory interest); right
 answers are those of all four. Liked: three right answers of a query are the papers it likes, the others are to be
 found. Baseline: seed mode. Intervals are too narrow where rounds share queries. The queries as they are:
-`paper-assets evaluate FOLDER`.
+`python -m benchmarks.evaluate FOLDER`.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from paper_assets.evaluation.labelled_set import Judgements, LabelledSet, Query, load_labelled_set
-from paper_assets.evaluation.metrics import compare, judge, means
-from paper_assets.evaluation.rankers import Embed, modes
+from benchmarks.evaluation.labelled_set import Judgements, LabelledSet, Query, load_labelled_set
+from benchmarks.evaluation.metrics import EvaluationConfig, compare, judge, means
+from benchmarks.evaluation.rankers import Embed, modes
 from paper_assets.models.embedder import load_embedder
 from paper_assets.profile import Interests
-from paper_assets.settings import EvaluationConfig, ScoringConfig, load_settings
+from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.warehouse import Warehouse
 

@@ -40,11 +40,11 @@ from numpy.typing import NDArray
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks.author_readers import author_readers, without_name
-from paper_assets.evaluation.final_lists import OWN, judged_day, newest_judged_day
-from paper_assets.evaluation.fitting import held_out_fits, parts_of
-from paper_assets.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
-from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
+from benchmarks.evaluation.final_lists import OWN, judged_day, newest_judged_day
+from benchmarks.evaluation.fitting import held_out_fits, parts_of
+from benchmarks.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
+from benchmarks.evaluation.labelled_set import load_labelled_set
+from benchmarks.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, first_set, questions
 from paper_assets.models.embedder import load_embedder

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._labelled import as_documents, filled_corpus
-from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
+from benchmarks.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.models.llm_config import llm_config
 from paper_assets.retrieval.answers import retrieve_balanced
 from paper_assets.retrieval.findings import Caller, Findings

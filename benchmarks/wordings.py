@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from paper_assets.evaluation.final_lists import JudgedDay, judged_day, judged_lists_of, newest_judged_day
-from paper_assets.evaluation.fitting import held_out_fits, parts_of
-from paper_assets.evaluation.judged_lists import load_judged_lists, scratch_warehouse
-from paper_assets.evaluation.list_quality import METRICS, list_figures
+from benchmarks.evaluation.final_lists import JudgedDay, judged_day, judged_lists_of, newest_judged_day
+from benchmarks.evaluation.fitting import held_out_fits, parts_of
+from benchmarks.evaluation.judged_lists import load_judged_lists, scratch_warehouse
+from benchmarks.evaluation.list_quality import METRICS, list_figures
 from paper_assets.models.embedder import load_embedder
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.gatekeeper import Embed

@@ -243,18 +243,6 @@ class ScoringConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
-    """How rankings are judged on labelled sets (docs/evaluation.md)."""
-
-    ndcg_at: tuple[int, ...] = (10, 20)
-    recall_at: tuple[int, ...] = (20, 100)
-    coverage_at: tuple[int, ...] = (5, 10)  # 5 = the default top_k, what a reader sees
-    resamples: int = 10_000  # the ends of the interval then move by about 0.001 from seed to seed
-    confidence: float = 0.95
-    seed: int = 20260313  # any number; fixed so that a figure can be printed again
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
     """The numbers of SPEC 3."""
 

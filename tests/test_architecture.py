@@ -40,7 +40,6 @@ BELOW = {
     "stores": GROUND,
     "example": GROUND,
     "ranking": GROUND | {"models", "stores", "sources"},
-    "evaluation": GROUND | {"models", "stores", "sources", "ranking"},
     "retrieval": GROUND | {"models", "stores", "sources"},
     "rewriting": GROUND | {"models", "stores", "sources", "retrieval"},
     "interpreting": GROUND | {"models", "stores", "sources", "retrieval"},
@@ -64,7 +63,7 @@ BELOW = {
         "pipeline",
     },
     "pipeline": GROUND
-    | {"models", "stores", "sources", "ranking", "cluster", "evaluation", "retrieval", "rewriting"}
+    | {"models", "stores", "sources", "ranking", "cluster", "retrieval", "rewriting"}
     | {"interpreting", "digests", "delivery", "learning", "library"},
 }
 CORE = set(BELOW)
@@ -168,7 +167,7 @@ def test_importing_the_graph_loads_no_model_no_vector_store_and_no_reader_of_pdf
 
 def test_status_compares_stored_lists_without_loading_what_makes_or_fetches_anything() -> None:
     heavy = "jinja2, requests, arxiv, lxml, asyncio, smtplib, dagster, torch, pyarrow.compute, paper_assets.digests"
-    heavy += ", paper_assets.retrieval, paper_assets.rewriting, paper_assets.interpreting, paper_assets.evaluation"
+    heavy += ", paper_assets.retrieval, paper_assets.rewriting, paper_assets.interpreting"
     code = (
         "import sys, datetime, pathlib; import paper_assets.interfaces.cli.status, paper_assets.pipeline.staleness; "
         "from paper_assets.pipeline.workspace import open_workspace; from paper_assets.settings import load_settings; "

@@ -88,15 +88,12 @@ def test_the_installed_command_works_away_from_the_checkout(site: Path, tmp_path
 def test_the_installed_package_opens_what_it_reads(site: Path, tmp_path: Path) -> None:
     read = """
 from pathlib import Path
-from importlib.resources import files
-from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.stores.papers import summary
 from paper_assets.stores.warehouse import Warehouse
 print(len(standard_taxonomy().names) > 10, summary(Warehouse(Path("w.duckdb"), deadline=5)).papers)
-print(len(load_labelled_set(Path(str(files("paper_assets.example") / "labelled"))).queries) > 0)
 """
-    assert installed(site, tmp_path, sys.executable, "-c", read).split() == ["True", "0", "True"]
+    assert installed(site, tmp_path, sys.executable, "-c", read).split() == ["True", "0"]
 
 
 def test_the_installed_package_loads_in_dagster_without_a_project_file(site: Path, tmp_path: Path) -> None:

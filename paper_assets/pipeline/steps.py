@@ -7,7 +7,6 @@ from paper_assets.pipeline import (
     gatekeeper,
     papers,
     preferences,
-    quality,
     retrievals,
     rewrites,
 )
@@ -22,5 +21,4 @@ STEPS: tuple[Step, ...] = (
     rewrites.STEP,
     archive.STEP,
     digests.STEP,
-    quality.STEP,
 )

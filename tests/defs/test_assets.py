@@ -237,16 +237,6 @@ def test_candidates_alone_can_be_materialized_and_a_ranking_without_them_says_wh
     assert candidates(graph.warehouse, MONDAY, "graphs").num_rows == 6
 
 
-def test_the_shipped_labelled_set_is_ranked_better_by_the_default_mode_than_by_any_baseline(graph: Graph) -> None:
-    outcome = dg.materialize(
-        ASSETS, selection=["ranking_quality"], instance=graph.instance, resources={"workspace": graph.workspace}
-    )
-    assert checks(outcome) == {
-        "default_mode_beats_every_baseline": True,
-        "every_judgement_is_of_a_known_document": True,
-    }
-
-
 def ranked_day(graph: Graph) -> str:
     """Papers and vectors of Monday and a profile, with its key."""
     graph.profile("graphs", GRAPHS)
@@ -367,7 +357,7 @@ def test_each_asset_of_the_lineage_is_in_the_group_of_its_subject() -> None:
     assert groups == {
         "papers": {"arxiv_papers", "paper_embeddings"},
         "profiles": {"research_profile", "reader_ratings", "preference_model"},
-        "ranking": {"filtered_candidates", "scored_rankings", "ranking_quality"},
+        "ranking": {"filtered_candidates", "scored_rankings"},
         "reading": {"balanced_retrievals", "paper_rewrites", "best_practice_archive", "reading_digests"},
     }
 

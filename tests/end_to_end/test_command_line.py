@@ -128,7 +128,6 @@ READING = (
     ["archive", "list"],
     ["retrieve", "plan.json"],
     ["rank", "few.json", "--profile-path", "profiles/graphs", "--no-save"],
-    ["evaluate", "--mode", "newest"],
 )
 
 
@@ -189,15 +188,6 @@ def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:
     desk.run("run", "--since", DAYS[1])
     edited = desk.run("changed", "graphs", "--edit")
     assert "entered: – → 1" in edited and "the profile was edited" in edited
-
-
-def test_evaluate_measures_the_modes_and_compares_two(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    record = json.loads(desk.run("evaluate", "--mode", "hybrid", "--against", "random", "--json"))
-    ndcg = {name: figures[0]["mean"] for name, figures in record["rankers"].items()}
-    assert ndcg["hybrid"] > 0.7 > 0.3 > ndcg["random"]
-    assert record["comparison"][0]["difference"] == pytest.approx(ndcg["hybrid"] - ndcg["random"])
-    assert "no ranker 'magic'" in desk.refused("evaluate", "--mode", "magic")
 
 
 def test_status_counts_what_is_stored_and_names_a_broken_profile(desk: Desk) -> None:

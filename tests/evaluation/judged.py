@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from paper_assets.evaluation.judged_lists import scratch_warehouse
+from benchmarks.evaluation.judged_lists import scratch_warehouse
 from paper_assets.paper import paper_from_mapping
 from paper_assets.ranking.keywords import normal_form
 from paper_assets.stores.warehouse import Warehouse

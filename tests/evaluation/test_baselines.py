@@ -1,17 +1,15 @@
 """The baselines rank as their names say, and reach the figures known for them."""
 
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
-from paper_assets.evaluation.metrics import Scorer, compare, judge
-from paper_assets.evaluation.rankers import baselines, bm25, newest_first, shuffled, tfidf
+from benchmarks.evaluation.labelled_set import LabelledSet, load_labelled_set
+from benchmarks.evaluation.metrics import EvaluationConfig, Scorer, compare, judge
+from benchmarks.evaluation.rankers import baselines, bm25, newest_first, shipped_set, shuffled, tfidf
 from paper_assets.models.embedder import load_embedder
-from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import write_set
 
 JUDGING = EvaluationConfig(resamples=1_000)
@@ -24,7 +22,7 @@ def labelled(tmp_path: Path) -> LabelledSet:
 
 @pytest.fixture(scope="module")
 def shipped() -> LabelledSet:
-    return load_labelled_set(Path(str(files("paper_assets.example") / "labelled")))
+    return load_labelled_set(shipped_set())
 
 
 @pytest.mark.parametrize("build", [bm25, tfidf])

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.evaluation.metrics import (
+    Evaluation,
+    EvaluationConfig,
+    bootstrap_mean,
+    compare,
+    means,
+    randomisation_p_value,
+)
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.metrics import Evaluation, bootstrap_mean, compare, means, randomisation_p_value
-from paper_assets.settings import EvaluationConfig
 
 JUDGING = EvaluationConfig(resamples=2_000)
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)

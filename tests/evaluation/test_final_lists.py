@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.final_lists import (
+from benchmarks.evaluation.final_lists import (
     OWN,
     JudgedDay,
     final_list,
@@ -18,8 +17,9 @@ from paper_assets.evaluation.final_lists import (
     list_names,
     newest_judged_day,
 )
-from paper_assets.evaluation.judged_lists import JudgedLists, load_judged_lists
-from paper_assets.evaluation.list_baselines import LIST_BASELINES
+from benchmarks.evaluation.judged_lists import JudgedLists, load_judged_lists
+from benchmarks.evaluation.list_baselines import LIST_BASELINES
+from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text
 from paper_assets.pipeline.day_inputs import profile_day

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.evaluation.fitting import Parts, fit, held_out_fits
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.fitting import Parts, fit, held_out_fits
 from paper_assets.ranking.calibration import standard_calibration
 
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.evaluation.labelled_set import LabelledSet, load_labelled_set
+from benchmarks.evaluation.metrics import EvaluationConfig, judge
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
-from paper_assets.evaluation.metrics import judge
-from paper_assets.settings import EvaluationConfig
 from tests.evaluation.sets import DOCS, QUERIES, write_set
 
 JUDGING = EvaluationConfig(ndcg_at=(3,), recall_at=(1, 3), coverage_at=(1, 2), resamples=200)

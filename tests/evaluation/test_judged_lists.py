@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.evaluation.judged_lists import UNJUDGED, load_judged_lists
+from benchmarks.evaluation.rankers import shipped_lists
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import UNJUDGED, load_judged_lists
-from paper_assets.evaluation.rankers import shipped_lists
 from paper_assets.sources.bulk_files import read_papers
 from tests.evaluation.judged import FROGS, GRADES, PROFILES, write_lists
 

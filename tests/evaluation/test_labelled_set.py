@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.evaluation.labelled_set import LabelledSet, load_labelled_set
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.labelled_set import LabelledSet, load_labelled_set
 from tests.evaluation.sets import DOCS, QUERIES, pack, write_set
 
 

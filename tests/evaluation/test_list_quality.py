@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.final_lists import OWN, JudgedList
-from paper_assets.evaluation.judged_lists import UNJUDGED, JudgedLists, JudgedProfile, joined, load_judged_lists
-from paper_assets.evaluation.list_quality import (
+from benchmarks.evaluation.final_lists import OWN, JudgedList
+from benchmarks.evaluation.judged_lists import UNJUDGED, JudgedLists, JudgedProfile, joined, load_judged_lists
+from benchmarks.evaluation.list_quality import (
     METRICS,
     QUALITY,
     Figures,
@@ -31,7 +30,9 @@ from paper_assets.evaluation.list_quality import (
     together,
     traits_table,
 )
-from paper_assets.settings import EvaluationConfig, ScoringConfig
+from benchmarks.evaluation.metrics import EvaluationConfig
+from paper_assets.errors import InvalidInput
+from paper_assets.settings import ScoringConfig
 from paper_assets.stores.warehouse import Warehouse
 from tests.evaluation.judged import FROGS, GRADES, embed, warehouse_of, write_lists
 

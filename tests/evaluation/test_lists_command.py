@@ -1,13 +1,15 @@
-"""`paper-assets evaluate --lists` and `--replay`: tables for people, JSON for programs, faults in one line."""
+"""`python -m benchmarks.evaluate`: tables for people, JSON for programs, errors in one line."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from benchmarks.evaluate import main
+from paper_assets.profile import RankingOptions
 from tests.evaluation.judged import write_lists, write_papers
-from tests.in_process import run_command
 
 Command = Callable[..., tuple[str, str, int]]
 
@@ -19,7 +21,14 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setenv("COLUMNS", "250")
 
     def run(*arguments: object) -> tuple[str, str, int]:
-        return run_command("evaluate", *arguments, monkeypatch=monkeypatch, capsys=capsys)
+        monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        printed = capsys.readouterr()
+        return printed.out, printed.err, code
 
     return run
 
@@ -52,6 +61,24 @@ def test_lists_are_a_table_or_json_with_the_same_figures(command: Command, lists
     (pair,) = record["comparisons"]
     difference = hybrid["together"]["ndcg@10"]["mean"] - bm25["together"]["ndcg@10"]["mean"]
     assert pair["ndcg@10"]["difference"] == pytest.approx(difference)
+
+
+def test_the_default_mode_beats_every_baseline_on_the_shipped_set(command: Command) -> None:
+    record = json.loads(command("--json")[0])
+    ndcg = {name: figures[0]["mean"] for name, figures in record["rankers"].items()}
+    assert record["unknown"] == 0, "a judgement of a document that the set lacks"
+    default = ndcg[RankingOptions().interest_mode]
+    assert all(default > ndcg[baseline] for baseline in ("bm25", "tfidf", "random", "newest"))
+
+
+def test_two_modes_are_compared_on_the_shipped_set(command: Command) -> None:
+    out, _, code = command("--mode", "hybrid", "--against", "random", "--json")
+    record = json.loads(out)
+    ndcg = {name: figures[0]["mean"] for name, figures in record["rankers"].items()}
+    assert code == 0
+    assert ndcg["hybrid"] > 0.7 > 0.3 > ndcg["random"]
+    assert record["comparison"][0]["difference"] == pytest.approx(ndcg["hybrid"] - ndcg["random"])
+    assert "no ranker 'magic'" in command("--mode", "magic")[1]
 
 
 def test_the_same_command_gives_the_same_answer(command: Command, lists: Path, papers: Path) -> None:

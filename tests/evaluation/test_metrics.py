@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
-from paper_assets.evaluation.metrics import interest_coverage, ndcg, recall
+from benchmarks.evaluation.metrics import interest_coverage, ndcg, recall
 
 grades = st.lists(st.integers(0, 3), min_size=2, max_size=30).map(lambda values: np.array(values, dtype=float))
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.labelled_set import Query, load_labelled_set
-from paper_assets.evaluation.metrics import Scorer, judge
-from paper_assets.evaluation.rankers import modes
-from paper_assets.settings import EvaluationConfig, ScoringConfig
+from benchmarks.evaluation.labelled_set import Query, load_labelled_set
+from benchmarks.evaluation.metrics import EvaluationConfig, Scorer, judge
+from benchmarks.evaluation.rankers import modes
+from paper_assets.settings import ScoringConfig
 from tests.evaluation.sets import write_set
 
 SCORING, JUDGING = ScoringConfig(), EvaluationConfig(resamples=10)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import (
+from benchmarks.evaluation.judged_lists import (
     JudgedLists,
     ReplayedDay,
     load_judged_lists,
@@ -15,8 +14,9 @@ from paper_assets.evaluation.judged_lists import (
     replay_table,
     shown_papers,
 )
+from benchmarks.evaluation.replay import ReplayOptions, replayed_days
+from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.quality import ReplayOptions, replayed_days
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.evaluation.judged import paper, warehouse_of, write_lists

@@ -110,7 +110,6 @@ def test_a_paper_of_an_impossible_day_stops_no_list_and_a_day_to_come_is_not_ran
         ("retrieve", "pipe"),
         ("analyze", "pipe"),
         ("import", "/dev/zero"),
-        ("evaluate", "n" * 300),
         ("explain", "n" * 300, "n" * 300),
     ],
     ids=lambda command: " ".join(command)[:40],

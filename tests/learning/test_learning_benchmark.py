@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.author_readers import author_readers, without_name
+from benchmarks.evaluation.judged_lists import ON_TOPIC
 from benchmarks.learning import Reader, UnseenPapers, rated_by
-from paper_assets.evaluation.judged_lists import ON_TOPIC
 from paper_assets.learning.preference_model import train
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile, profile_content

@@ -65,7 +65,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "library": ("exchange", "library", "Import the papers of your library as liked papers."),
     "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
     "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
-    "evaluate": ("evaluation", "evaluate", "Measure relevance on a labelled set, or the quality of final lists."),
     "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),
     "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
     "ask": (

@@ -21,9 +21,9 @@ from typing import Any
 import duckdb
 import orjson
 
+from benchmarks.evaluation.judged_lists import load_judged_lists
+from benchmarks.evaluation.labelled_set import load_labelled_set
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import load_judged_lists
-from paper_assets.evaluation.labelled_set import load_labelled_set
 from paper_assets.interfaces.values import parse_day
 from paper_assets.interpreting.analysis import Notes, Reading
 from paper_assets.interpreting.lookup import identified

@@ -5,7 +5,6 @@ To add a baseline: add a function that returns a `Scorer`, and a line to `baseli
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from zlib import crc32
 
@@ -13,17 +12,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+import paper_assets.example
+from benchmarks.evaluation.labelled_set import LabelledSet, Query
+from benchmarks.evaluation.metrics import Evaluation, EvaluationConfig, Floats, Scorer, judge
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.labelled_set import LabelledSet, Query
-from paper_assets.evaluation.metrics import Evaluation, Floats, Scorer, judge
 from paper_assets.paper_id import unversioned
 from paper_assets.profile import Interests, LikedPaper, RankingOptions
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, relevance_of, with_every_lane
 from paper_assets.ranking.term_matching import PaperWords, paper_words
-from paper_assets.settings import EvaluationConfig, ScoringConfig
+from paper_assets.settings import ScoringConfig
 
 # The usual parameters (Robertson & Zaragoza, 2009); on CACM nDCG@10 0.425, no stemming, English stop words.
 BM25_K1, BM25_B = 1.5, 0.75
+_SHIPPED = Path(__file__).parent.parent / "shipped"
 
 
 def bm25(labelled: LabelledSet) -> Scorer:
@@ -173,14 +174,13 @@ def _scorer(
 
 
 def shipped_set() -> Path:
-    """Return the folder of the package's invented labelled set."""
-    return Path(str(files("paper_assets.example") / "labelled"))
+    """Return the folder of the invented labelled set."""
+    return _SHIPPED / "labelled"
 
 
 def shipped_lists() -> tuple[Path, Path]:
-    """Return the folder of the package's invented judged lists, and the file of their papers."""
-    example = files("paper_assets.example")
-    return Path(str(example / "judged_lists")), Path(str(example / "papers.jsonl"))
+    """Return the folder of the invented judged lists, and the file of their papers: the bundled example."""
+    return _SHIPPED / "judged_lists", Path(paper_assets.example.__path__[0]) / "papers.jsonl"
 
 
 def outcomes(

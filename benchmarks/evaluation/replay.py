@@ -1,119 +1,27 @@
-"""`ranking_quality`: the quality of relevance (G4) and final lists (G17) on the judged sets in the project.
+"""Replay consecutive days of judged profiles through the real steps, in a temporary warehouse (G17).
 
-A replay runs consecutive days of judged profiles through the real steps, in a temporary warehouse (G17). The functions
-of the graph filter, rank and store each day, so a paper shown once is ALREADY_SHOWN on the next day; no language model
-is used.
+The functions of the graph filter, rank and store each day, so a paper shown once is ALREADY_SHOWN on the next day; no
+language model is used.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
+from benchmarks.evaluation.judged_lists import JudgedLists, JudgedProfile, ReplayedDay
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import JudgedLists, JudgedProfile, ReplayedDay
-from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.list_quality import shipped_lists_table
-from paper_assets.evaluation.metrics import means
-from paper_assets.evaluation.rankers import outcomes, shipped_set
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, text_hash
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
-from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, Table
-from paper_assets.pipeline.workspace import Workspace
-from paper_assets.profile import Profile, RankingOptions
+from paper_assets.profile import Profile
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.verifier import Verifier, open_verifier
-from paper_assets.settings import EvaluationConfig, Settings
+from paper_assets.settings import Settings
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import paper_counts, papers_between
 from paper_assets.stores.rankings import candidates, ranking
 from paper_assets.stores.warehouse import Warehouse
-
-NAME = "ranking_quality"
-_METRIC = "ndcg@10"
-_BASELINES = ("bm25", "tfidf", "random", "newest")
-
-
-def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
-    """Evaluate all rankers and lists, with intervals; `paper-assets evaluate` does the same for other sets."""
-    labelled, judging = load_labelled_set(shipped_set()), EvaluationConfig()
-    embedder, settings = workspace.load_embedder(), workspace.settings
-    embed = embedder.encode
-    judged = outcomes(labelled, (), embed=embed, scoring=settings.scoring, judging=judging)
-    summary = {name: means(outcome, judging=judging) for name, outcome in judged.items()}
-    lists = shipped_lists_table(
-        embed=embed,
-        model=embedder.name,
-        scoring=settings.scoring,
-        judging=judging,
-        deadline=settings.store_deadline,
-    )
-    return Made(new={WHOLE: True}, details=(labelled, summary, lists))
-
-
-def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    labelled, summary, lists = made.details
-    metrics = [mean.metric for mean in next(iter(summary.values()))]
-    rows = [
-        (name, *(f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" for mean in found))
-        for name, found in summary.items()
-    ]
-    return Report(
-        "",
-        {
-            "figures": Table(["ranker", *metrics], rows),
-            "final_lists": Table(*lists),
-            "queries": len(labelled.judged_queries),
-            "documents": len(labelled.documents),
-        },
-    )
-
-
-def _default_beats_every_baseline(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    _, summary, _ = made.details
-    score = {name: next(mean.mean for mean in found if mean.metric == _METRIC) for name, found in summary.items()}
-    default = str(RankingOptions().interest_mode)
-    best = max((name for name in _BASELINES if name in score), key=lambda name: score[name])
-    return Checked(passed=score[default] > score[best], counted={default: score[default], best: score[best]})
-
-
-def _every_judgement_is_of_a_known_document(
-    workspace: Workspace, partitions: Sequence[Partition], made: Made
-) -> Checked:
-    labelled, _, _ = made.details
-    return Checked(passed=labelled.unknown == 0, counted={"unknown": labelled.unknown})
-
-
-STEP = Step(
-    name=NAME,
-    products=(
-        Product(
-            name=NAME,
-            description="Relevance and final lists, of every mode and baseline, on the judged sets of the project.",
-            kinds=frozenset({"numpy"}),
-            report=_report,
-            checks=(
-                Check(
-                    name="default_mode_beats_every_baseline",
-                    description="On the judged set, the default mode has a higher nDCG@10 than each plain baseline.",
-                    holds=_default_beats_every_baseline,
-                ),
-                Check(
-                    name="every_judgement_is_of_a_known_document",
-                    description="The judged set judges no document that it lacks.",
-                    holds=_every_judgement_is_of_a_known_document,
-                    serious=True,
-                ),
-            ),
-        ),
-    ),
-    grid=Grid.WHOLE,
-    group="ranking",
-    code_version="2",
-    make=_make,
-    partitions_per_run=None,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.evaluation.judged_lists import JudgedProfile
-from paper_assets.evaluation.metrics import Floats
-from paper_assets.evaluation.rankers import BM25_B, BM25_K1, bm25_words
+from benchmarks.evaluation.judged_lists import JudgedProfile
+from benchmarks.evaluation.metrics import Floats
+from benchmarks.evaluation.rankers import BM25_B, BM25_K1, bm25_words
 from paper_assets.paper import embedded_text
 
 Embed = Callable[[list[str]], NDArray[np.float32]]

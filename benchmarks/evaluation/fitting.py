@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.final_lists import JudgedDay
+from benchmarks.evaluation.judged_lists import ON_TOPIC
+from benchmarks.evaluation.metrics import Floats
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.final_lists import JudgedDay
-from paper_assets.evaluation.judged_lists import ON_TOPIC
-from paper_assets.evaluation.metrics import Floats
 from paper_assets.ranking.calibration import (
     SATURATES_FROM,
     Calibration,

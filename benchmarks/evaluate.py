@@ -1,5 +1,11 @@
-"""Evaluate rankings: relevance on labelled sets, final lists on judged lists, replayed days."""
+"""Evaluate rankings: relevance on labelled sets, final lists on judged lists, replayed days.
 
+python -m benchmarks.evaluate FOLDER                        # relevance on a labelled set; default: the shipped one
+python -m benchmarks.evaluate --lists DIR --papers FILE     # final lists, relevance alone, baselines
+python -m benchmarks.evaluate --replay                      # consecutive days as a subscriber sees them
+"""
+
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -9,10 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidInput
-from paper_assets.evaluation import list_quality
-from paper_assets.evaluation.final_lists import newest_judged_day
-from paper_assets.evaluation.judged_lists import (
+from benchmarks.evaluation import list_quality
+from benchmarks.evaluation.final_lists import newest_judged_day
+from benchmarks.evaluation.judged_lists import (
     JudgedLists,
     joined,
     load_judged_lists,
@@ -22,9 +27,11 @@ from paper_assets.evaluation.judged_lists import (
     scratch_warehouse,
     shown_papers,
 )
-from paper_assets.evaluation.labelled_set import load_labelled_set
-from paper_assets.evaluation.metrics import Comparison, compare, means
-from paper_assets.evaluation.rankers import outcomes, shipped_lists, shipped_set
+from benchmarks.evaluation.labelled_set import load_labelled_set
+from benchmarks.evaluation.metrics import Comparison, EvaluationConfig, compare, means
+from benchmarks.evaluation.rankers import outcomes, shipped_lists, shipped_set
+from benchmarks.evaluation.replay import ReplayOptions, replayed_days
+from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     open_warehouse,
@@ -38,8 +45,7 @@ from paper_assets.interfaces.ranking_answers import remembering_embedder
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.quality import ReplayOptions, replayed_days
-from paper_assets.settings import EvaluationConfig, Settings
+from paper_assets.settings import Settings
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
@@ -407,3 +413,18 @@ def evaluate(
         return show_replay(sets[0], papers, day, options, settings, as_json=as_json)
     choice = list_quality.ListChoice(names=mode or (), purposes=purpose or (), top_k=k, leave_one_out=leave_one_out)
     show_lists(sets, papers, day, choice, against, settings, as_json=as_json)
+
+
+def main() -> None:
+    """Run the command; an error ends in one line on stderr and exit code 1."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    command.command()(evaluate)
+    try:
+        command()
+    except PaperAssetsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.judged_lists import JudgedLists, JudgedProfile
+from benchmarks.evaluation.list_baselines import LIST_BASELINES
+from benchmarks.evaluation.metrics import Bools, Floats
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.judged_lists import JudgedLists, JudgedProfile
-from paper_assets.evaluation.list_baselines import LIST_BASELINES
-from paper_assets.evaluation.metrics import Bools, Floats
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.profile import InterestMode, RankingOptions
 from paper_assets.ranking.calibration import Calibration

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.labelled_set import Judgements, LabelledSet, Query
 from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.labelled_set import Judgements, LabelledSet, Query
-from paper_assets.settings import EvaluationConfig
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -70,6 +69,18 @@ def _dcg(grades: Floats, k: int) -> float:
 # or with document ids, best first.
 RankedAnswer = NDArray[np.floating] | Sequence[str]
 Scorer = Callable[[Query], RankedAnswer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """How rankings are judged on labelled sets (docs/evaluation.md)."""
+
+    ndcg_at: tuple[int, ...] = (10, 20)
+    recall_at: tuple[int, ...] = (20, 100)
+    coverage_at: tuple[int, ...] = (5, 10)  # 5 = the default top_k, what a reader sees
+    resamples: int = 10_000  # the ends of the interval then move by about 0.001 from seed to seed
+    confidence: float = 0.95
+    seed: int = 20260313  # any number; fixed so that a figure can be printed again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,29 +12,26 @@ from typing import Any, get_args
 
 import numpy as np
 
-from paper_assets.errors import InvalidInput
-from paper_assets.evaluation.final_lists import (
+from benchmarks.evaluation.final_lists import (
     OWN,
     TRAITS,
     JudgedList,
     judged_day,
     judged_lists_of,
     list_names,
-    newest_judged_day,
 )
-from paper_assets.evaluation.fitting import held_out_fits, parts_of
-from paper_assets.evaluation.judged_lists import (
+from benchmarks.evaluation.fitting import held_out_fits, parts_of
+from benchmarks.evaluation.judged_lists import (
     GRADES,
     ON_TOPIC,
     UNJUDGED,
     JudgedLists,
     JudgedProfile,
-    load_judged_lists,
-    scratch_warehouse,
 )
-from paper_assets.evaluation.metrics import (
+from benchmarks.evaluation.metrics import (
     Comparison,
     Evaluation,
+    EvaluationConfig,
     Floats,
     Mean,
     compare,
@@ -43,12 +40,11 @@ from paper_assets.evaluation.metrics import (
     ndcg,
     precision,
 )
-from paper_assets.evaluation.rankers import shipped_lists
+from paper_assets.errors import InvalidInput
 from paper_assets.profile import Purpose
 from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.gatekeeper import Embed
-from paper_assets.settings import EvaluationConfig, ScoringConfig
-from paper_assets.sources.bulk_files import read_papers
+from paper_assets.settings import ScoringConfig
 from paper_assets.stores.warehouse import Warehouse
 
 PURPOSES: tuple[str, ...] = (OWN, *get_args(Purpose))
@@ -418,7 +414,7 @@ def _number(value: float) -> str:
 
 
 def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return header and rows of the main table, which the terminal and the asset show."""
+    """Return header and rows of the main table, which `python -m benchmarks.evaluate` shows."""
     rows = []
     for (name, purpose), by_metric in together(figures, judging=judging).items():
         outcome = figures.outcomes[name, purpose]
@@ -432,18 +428,6 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
         )
     counts = ["shown", "right", "unjudged", "empty"]
     return ["list", "purpose", "P@5", "P@10", "nDCG@10", "on topic of shown", *counts], rows
-
-
-def shipped_lists_table(
-    *, embed: Embed, model: str | None, scoring: ScoringConfig, judging: EvaluationConfig, deadline: float
-) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the main table for the invented profiles of the package: all lists, for the profiles' own purposes."""
-    folder, papers = shipped_lists()
-    lists = load_judged_lists(folder)
-    with scratch_warehouse(read_papers(papers), deadline=deadline) as warehouse:
-        as_of, _ = newest_judged_day(warehouse, lists)
-        figures = judge_lists(warehouse, lists, ListChoice(), as_of=as_of, embed=embed, model=model, scoring=scoring)
-    return figures_table(figures, judging=judging)
 
 
 def interval(mean: Mean) -> str:
