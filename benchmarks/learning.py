@@ -53,7 +53,7 @@ from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_t
 from paper_assets.pipeline.preferences import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration, standard_calibration
-from paper_assets.ranking.final_list import arrange, scored_papers
+from paper_assets.ranking.final_list import arrange, stored_scores
 from paper_assets.ranking.preferences import Preferences, learned_features, log_odds, scaled, shifted
 from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import InterestQueries, interest_queries
@@ -147,13 +147,13 @@ class UnseenPapers:
         ranking = reader.ranking(rows)
         stored = ranking.rows
         self.reader, self.rows, self.by_formula = reader, rows, reader.order(rows, ranking)
-        self._papers = scored_papers(stored.to_pylist(), ranking.header)
+        self._papers = stored_scores(stored.to_pylist(), ranking.header)
         self._weight = ranking.header["weights"]["semantic_relevance"]
         # A contrasting paper and variety depend on the whole order, so that it cannot be computed from stored scores.
         self._again = (
             reader.options.include_contrastive
             or reader.options.ranking_mode == "diversity"
-            or self._papers.rules.edge is not None
+            or bool(ranking.header.get("edge"))
         )
         words = paper_words(reader.papers.take(self.by_formula)).whole
         background = (reader.calibration or standard_calibration()).background
@@ -177,8 +177,8 @@ class UnseenPapers:
         shift = by_words + self._vectors @ taught.vector + self._dimensions @ taught.dimensions
         probability = shifted(self._papers.probability, shift)
         final = self._papers.final + self._weight * (probability - self._papers.probability)
-        place = arrange(replace(self._papers, probability=probability, final=final)).place
-        return self.by_formula[np.argsort(place, kind="stable")]
+        order, _ = arrange(replace(self._papers, probability=probability, final=final))
+        return self.by_formula[order]
 
     def ndcg(self, order: Rows) -> float:
         """Return nDCG@10 of an order of the rows."""

@@ -73,13 +73,6 @@ def window(papers: int, reasons: Mapping[str, int]) -> str:
     return f"{new}, {out} filtered out: {left_out}."
 
 
-_BEFORE_THE_REASON = (
-    "removed: ",
-    "already shown: ",
-)  # of a paper that left the list; the heading contains that already
-_NOT_SHOWN = ("as_of", "quiet")  # the page shows both in its date and headline
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """A paper of two lists, with its ranks `before` and `after`; 0 in a list that does not contain it."""
@@ -105,13 +98,12 @@ class ChangeSet:
     otherwise: tuple[str, ...]
 
 
-def change_set(
-    changes: Changes, *, since: str, titles: Mapping[str, str], edits_named: bool = True
-) -> ChangeSet | None:
+def change_set(changes: Changes, *, since: str, titles: Mapping[str, str], edit_named: bool = True) -> ChangeSet | None:
     """Describe the changes for a reader; None if there is nothing that a reader would notice.
 
-    Without `edits_named` an edit of the profile is "your edit": for views that show it once for all papers.
+    `edit_named`: whether an edit of the profile is among the other changes; not in views that show it apart.
     """
+    hidden = ("as_of", "quiet") if edit_named else ("as_of", "quiet", "profile_hash")  # shown elsewhere on the page
 
     def moved(move: Move) -> Moved:
         link = source_link(move.paper_id)
@@ -123,37 +115,24 @@ def change_set(
             after=move.after or 0,
         )
 
-    entered: dict[str, list[Moved]] = {}
-    for move in changes.entered:
-        entered.setdefault(_why(move, edits_named), []).append(moved(move))
-    left: dict[str, list[Moved]] = {}
-    for move in changes.left:
-        left.setdefault(_why_removed(move, edits_named), []).append(moved(move))
-    found = ChangeSet(
+    def by_reason(moves: Sequence[Move]) -> tuple[tuple[str, tuple[Moved, ...]], ...]:
+        groups: dict[str, list[Moved]] = {}
+        for move in moves:
+            groups.setdefault(one_line(move.reason), []).append(moved(move))
+        return tuple((reason, tuple(papers)) for reason, papers in groups.items())
+
+    described = ChangeSet(
         since=since,
-        entered=tuple((reason, tuple(papers)) for reason, papers in entered.items()),
-        moved=tuple((_why(move, edits_named), moved(move)) for move in changes.moved),
-        left=tuple((reason, tuple(papers)) for reason, papers in left.items()),
+        entered=by_reason(changes.entered),
+        moved=tuple((one_line(move.reason), moved(move)) for move in changes.moved),
+        left=by_reason(changes.left),
         otherwise=tuple(
-            one_line(difference_in_words(name, *values))
-            for name, values in changes.unnamed.items()
-            if name not in _NOT_SHOWN
+            one_line(difference_in_words(name, *values, edits=changes.edits))
+            for name, values in changes.lineage.items()
+            if name not in hidden
         ),
     )
-    return found if found.entered or found.moved or found.left or found.otherwise else None
-
-
-def _why(move: Move, edits_named: bool) -> str:
-    """Return the decisive causes without the ids of other papers, which readers know by title."""
-    decisive = move.causes[: move.decisive]
-    return one_line(" and ".join(cause.words if edits_named else cause.brief for cause in decisive))
-
-
-def _why_removed(move: Move, edits_named: bool) -> str:
-    why = _why(move, edits_named)
-    for start in _BEFORE_THE_REASON:
-        why = why.removeprefix(start)
-    return why
+    return described if described.entered or described.moved or described.left or described.otherwise else None
 
 
 Thing = TypeVar("Thing")
@@ -222,10 +201,8 @@ class Digest:
     also_rewritten: tuple[Rewritten, ...]
 
 
-def digest_of(stored: Stored, *, config: RewritingConfig, edits_named: bool = True) -> Digest:
-    """Build the digest of a stored day; `edits_named` is that of `change_set`.
-
-    Equal rows give equal digests: nothing here reads the clock.
+def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
+    """Build the digest of a stored day. Equal rows give equal digests: nothing here reads the clock.
 
     A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
     """
@@ -240,7 +217,7 @@ def digest_of(stored: Stored, *, config: RewritingConfig, edits_named: bool = Tr
     maybe, maybe_unshown = _entries(ranking.maybe, entry, places=places, faults=faults)
     changes = _each(
         stored.changes,
-        lambda change: change_set(change[1], since=change[0], titles=titles, edits_named=edits_named),
+        lambda change: change_set(change[1], since=change[0], titles=titles),
         named=lambda change: f"what changed since {change[0]}",
         faults=faults,
     )

@@ -17,7 +17,7 @@ from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.dimensions import same_person
 from paper_assets.ranking.explain import below_threshold, nearest_is_liked, order_as_sum, order_name, order_parts, why
-from paper_assets.ranking.final_list import order_value, tenth
+from paper_assets.ranking.final_list import order_value
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.tags import tag_in_words
 from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions, unaccepted
@@ -28,7 +28,6 @@ from paper_assets.sources.table import html_of, page_of, source_of
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.numbers import percent
 from paper_assets.text.tex import MathText, hold_formulas, readable, release_formulas
 
 
@@ -176,23 +175,13 @@ _SHOWN = 0.0005  # the page does not show a smaller difference
 
 
 def order_notes(shown: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> dict[str, str]:
-    """Explain, by paper id, why a paper ranks above one with a higher score (G12, G17). `shown`: rows by rank."""
-    notes: dict[str, str] = {}
-    for at, row in enumerate(shown):
-        better = [each for each in shown[at + 1 :] if order_value(each, header) > order_value(row, header) + _SHOWN]
-        picks = [each for each in better if "CONTRASTIVE_PICK" in each["tags"]]
-        for pick in picks:
-            notes[pick["paper_id"]] = "It has the last place, independent of its score: it was picked for contrast."
-        if header.get("line") is None or "nudge" in header or len(picks) == len(better):
-            continue
-        passed = next(each for each in better if each not in picks)
-        mine, its = (each["semantic_relevance"] for each in (row, passed))
-        if tenth(mine) > tenth(its):
-            notes[row["paper_id"]] = (
-                f"Above no. {passed['rank']}, whose score is higher: it is more probably on topic ({percent(mine)} "
-                f"against {percent(its)}). The list is ordered by tenths of this probability, then by score."
-            )
-    return notes
+    """Explain, by paper id, why a contrastive paper ranks below others with a lower score. `shown`: rows by rank."""
+    return {
+        row["paper_id"]: "It has the last place, independent of its score: it was picked for contrast."
+        for at, row in enumerate(shown)
+        if "CONTRASTIVE_PICK" in row["tags"]
+        and any(order_value(row, header) > order_value(each, header) + _SHOWN for each in shown[:at])
+    }
 
 
 _MOST = 3  # names in one line; more are counted

@@ -17,7 +17,6 @@ from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, wh
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
-from paper_assets.ranking.two_rankings import profile_edits
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
 from paper_assets.stores.answers import keep_answers, known_answers
@@ -45,14 +44,11 @@ _IN_COLUMNS = ("SEMANTIC_HIGH_MATCH",)  # shown as relevance beside it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChanges:
-    """What changed in a profile's list of a day, with the titles of the papers concerned; `edits` of the profile in
-    between, in words (none where one of its contents is not kept).
-    """
+    """What changed in a profile's list of a day, with the titles of the papers concerned."""
 
     day: date
     changes: "Changes"
     titles: Mapping[str, str]
-    edits: tuple[str, ...]
 
 
 def newest_day(warehouse: Warehouse, profile: str) -> date | None:
@@ -261,15 +257,11 @@ def list_changes(
 
     last = day or newest_ranking(warehouse, profile)
     changes = changes_of(warehouse, profile, last, before=before, edit=edit)
-    moves = (*changes.entered, *changes.left, *changes.moved)
-    papers = papers_by_id(warehouse, [move.paper_id for move in moves]).to_pylist()
-    hashes = changes.lineage.get("profile_hash", (None, None))
-    contents = [profile_version(warehouse, profile, known or "") for known in hashes]
+    papers = papers_by_id(warehouse, [move.paper_id for move in changes.moves]).to_pylist()
     return ListChanges(
         day=last,
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},
-        edits=tuple((profile_edits(contents[0], contents[1]) or {}).values()),
     )
 
 

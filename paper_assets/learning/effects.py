@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_assets.ranking.final_list import arrange, learned_of, probability_of, scored_papers
+from paper_assets.ranking.final_list import arrange, learned_of, probability_of, stored_scores
 
 Row = Mapping[str, Any]
 
@@ -43,14 +43,15 @@ def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEff
         return None
     ordered = sorted(rows, key=lambda row: row["rank"])
     learned = np.array([learned_of(row) for row in ordered])
-    papers = scored_papers(ordered, header)
+    scores = stored_scores(ordered, header)
     weight = header["weights"]["semantic_relevance"]
-    without = arrange(replace(papers, probability=papers.probability - learned, final=papers.final - weight * learned))
-    listed = np.array([bool(row["shown"]) for row in ordered])
-    came, went = np.flatnonzero(listed & ~without.listed), np.flatnonzero(~listed & without.listed)
+    order, listed = arrange(
+        replace(scores, probability=scores.probability - learned, final=scores.final - weight * learned)
+    )
+    without = order[:listed].tolist()
     return RatingsEffect(
-        came=tuple(_moved(ordered[at]) for at in came),
-        went=tuple(_moved(ordered[at]) for at in went[np.argsort(without.place[went])]),
+        came=tuple(_moved(row) for at, row in enumerate(ordered) if row["shown"] and at not in without),
+        went=tuple(_moved(ordered[at]) for at in without if not ordered[at]["shown"]),
     )
 
 

@@ -158,11 +158,11 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
     ]
 
 
-def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings, edits_named: bool = True) -> Digest:
+def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
     """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
     with warehouse.read_together() as opened:
         stored, _ = _stored_day(opened, profile, day)
-    return digest_of(stored, config=settings.rewriting, edits_named=edits_named)
+    return digest_of(stored, config=settings.rewriting)
 
 
 def _gathered(
@@ -192,7 +192,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, 
         (since, changes_since(warehouse, then, ranked, judged=judged))
         for since, then in _earlier(warehouse, profile, day)
     ]
-    moves = [move for _, found in changes for move in (*found.entered, *found.left, *found.moved)]
+    moves = [move for _, since in changes for move in since.moves]
     shown = [row["paper_id"] for row in (*ranked.listed, *ranked.maybe)]
     answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
     named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}

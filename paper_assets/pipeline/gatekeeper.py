@@ -54,9 +54,9 @@ from paper_assets.pipeline.step import (
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.ranking.changes import ADDED, sentences
+from paper_assets.ranking.changes import sentences
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
-from paper_assets.ranking.explain import recompute
+from paper_assets.ranking.explain import ADDED_IN_WORDS, recompute
 from paper_assets.ranking.final_list import learned_of, order_value
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier
@@ -294,7 +294,7 @@ def _contributions(top: Sequence[Mapping[str, Any]], weights: Mapping[str, float
     parts = {name: [weights[name] * row[name] for row in top] for name in DIMENSIONS}
     if any(row["learned"] for row in top):
         parts["learned"] = [weights["semantic_relevance"] * learned_of(row) for row in top]
-    return parts | {name: [row[name] for row in top] for name in ADDED if any(row[name] for row in top)}
+    return parts | {name: [row[name] for row in top] for name in ADDED_IN_WORDS if any(row[name] for row in top)}
 
 
 def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> str:
@@ -304,7 +304,7 @@ def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -
         changes = changes_of(warehouse, stored.profile, stored.day)
     except NotComputed:
         return "the first ranking of this profile"
-    ids = [move.paper_id for move in (*changes.entered, *changes.left, *changes.moved)]
+    ids = [move.paper_id for move in changes.moves]
     titles = {row["paper_id"]: escape_markdown(row["title"]) for row in papers_by_id(warehouse, ids).to_pylist()}
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(
         f"- {line}" for line in sentences(changes, titles)

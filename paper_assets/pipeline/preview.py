@@ -65,7 +65,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     changes = None
     with suppress(NotComputed):
         changes = changes_since(warehouse, ranking(warehouse, day, profile.name), found, judged=judged, profile=profile)
-    moves = (*changes.entered, *changes.left, *changes.moved) if changes else ()
+    moves = changes.moves if changes else ()
     shown = result.shown.column("paper_id").to_pylist()
     papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
     reasons = (reason for reason in judged.column("reason").to_pylist() if reason)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import (
-    ScoredPapers,
+    StoredScores,
     arrange,
     edge_of,
     learned_of,
@@ -22,8 +22,7 @@ from paper_assets.ranking.final_list import (
     order_value,
     points_above,
     probability_of,
-    scored_papers,
-    tenth,
+    stored_scores,
 )
 from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
@@ -39,7 +38,7 @@ _TAG_OF_WISH = {
     "institution_trust": "PREFERRED_INSTITUTION",
 }
 FOR_ALL, LEARNED = "for_all", "learned"  # names of parts of a score that are not a column of the row
-_ADDED_IN_WORDS = {
+ADDED_IN_WORDS = {
     "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
     "diversity_penalty": "likeness to one above",
@@ -52,6 +51,7 @@ _METHODS_IN_WORDS = {
 }
 _SAID_BY_THE_MATCH = frozenset(("SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"))
 LEARNED_IN_WORDS = "what your ratings taught"
+PARTS_IN_WORDS = {**DIMENSIONS_IN_WORDS, LEARNED: LEARNED_IN_WORDS, **ADDED_IN_WORDS}
 _NAMED = 4  # words of an interest
 _SCORING = ScoringConfig()
 _BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
@@ -115,7 +115,7 @@ def _threshold_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     if line is None:
         return []
     sentences = [_against_threshold(probability_of(row), line)]
-    if rule and (header.get("shows_doubtful") or line < rule["lowest"]):
+    if header.get("shows_doubtful"):
         sentences.append("The first list for these interests also shows doubtful papers, so that it is not short.")
     elif rule and line > rule["lowest"]:
         sentences.append(
@@ -188,34 +188,21 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     row, line = rows[at], header.get("line")
     if row["shown"]:
         return None
-    papers = scored_papers(rows, header)
+    scores = stored_scores(rows, header)
     shown = sum(other["shown"] for other in rows)
-    probability, weight = probability_of(row), header["weights"]["semantic_relevance"]
+    probability = probability_of(row)
     if line is not None and probability < line:
         words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, line)}"
-        if _listed_with(papers, at, probability=line, weight=weight):
+        if _listed_with(scores, at, probability=line):
             return f"{words}; with that it would be in, whatever else it brings."
-        needed = _probability_needed(papers, at, weight)
+        needed = _probability_needed(scores, at)
         return f"{words}, and {_tenths(needed)} to come into this list." if needed else f"{words}."
     last = _last_for_its_score(rows, header)
     if last is None:
         return f"Not among the first {shown}: all places are taken for an interest or by the contrastive pick."
-    remedies = _remedies(papers, at, row, header)
-    if papers.rules.shortlist:
-        needed = _probability_needed(papers, at, weight)
-        words = f"Not among the first {shown}: others above the threshold are more probable"
-        if not needed:
-            return f"{words}."
-        gap = needed - probability
-        if gap < 0.001:
-            return f"{words}, or as probable with a better score, by less than 0.1 %."
-        return f"{words}; with {_tenths(needed)} instead of {_tenths(probability)} it would be among them."
+    remedies = _remedies(scores, at, row)
     gap = order_value(last, header) - order_value(row, header)
     remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
-    if line is not None and papers.rules.nudge is None:
-        tenths = tenth(probability), tenth(probability_of(last))
-        if tenths[0] < tenths[1]:
-            return f"Not among the first {shown}: the papers there are in a higher tenth of probability; {remedy}."
     if gap < 0 and (lanes := header.get("lane_places")):
         interests = ", ".join(dict.fromkeys(lanes.values()))
         words = f"a place goes to a paper for your interest in {interests}, although it matches less"
@@ -234,7 +221,7 @@ def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple
     for_all = sum(points.pop(name) for name in _TAG_OF_WISH if _as_every_paper(name, row))
     parts = [(name, DIMENSIONS_IN_WORDS[name], by) for name, by in points.items()]
     parts.append((LEARNED, LEARNED_IN_WORDS, weights["semantic_relevance"] * learned_of(row)))
-    parts += [(name, _ADDED_IN_WORDS[name], row[name]) for name in _ADDED_IN_WORDS]
+    parts += [(name, ADDED_IN_WORDS[name], row[name]) for name in ADDED_IN_WORDS]
     parts.append((FOR_ALL, "the same for every paper", for_all))
     return sorted((part for part in parts if part[2]), key=lambda part: -abs(part[2]))
 
@@ -264,7 +251,7 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
         if name != "semantic_relevance":
             value = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
             parts.append((name, DIMENSIONS_IN_WORDS[name], nudge * weights[name] * value))
-    parts += [(name, words, nudge * row[name]) for name, words in _ADDED_IN_WORDS.items()]
+    parts += [(name, words, nudge * row[name]) for name, words in ADDED_IN_WORDS.items()]
     return [parts[0], *sorted((part for part in parts[1:] if part[2]), key=lambda part: -abs(part[2]))]
 
 
@@ -348,7 +335,7 @@ def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[
 
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return that a must keyword raised the probability; empty for a verdict of the LLM and in older rankings."""
+    """Return that a must keyword raised the probability; empty without a match, and for a verdict of the LLM."""
     raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []
@@ -400,41 +387,36 @@ def _with_needed(probability: float, line: float) -> str:
     return f"{value}, {needed} is needed"
 
 
-def _listed_with(
-    papers: ScoredPapers, at: int, *, probability: float | None = None, more: float = 0.0, weight: float = 0.0
-) -> bool:
-    """Return whether paper number `at` would be listed with this probability, or with `more` points of score.
-
-    `weight` is that of relevance in the final score.
-    """
-    probabilities, final = papers.probability.copy(), papers.final.copy()
+def _listed_with(scores: StoredScores, at: int, *, probability: float | None = None, more: float = 0.0) -> bool:
+    """Return whether paper number `at` would be listed with this probability, or with `more` points of score."""
+    probabilities, final = scores.probability.copy(), scores.final.copy()
     if probability is not None:
-        more += weight * (probability - probabilities[at])
+        more += scores.header["weights"]["semantic_relevance"] * (probability - probabilities[at])
         probabilities[at] = probability
     final[at] += more
-    return bool(arrange(replace(papers, probability=probabilities, final=final)).listed[at])
+    order, listed = arrange(replace(scores, probability=probabilities, final=final))
+    return at in order[:listed]
 
 
-def _probability_needed(papers: ScoredPapers, at: int, weight: float) -> float | None:
+def _probability_needed(scores: StoredScores, at: int) -> float | None:
     """Return the least probability, rounded up to thousandths, that brings paper number `at` into the list.
 
     None if no probability does.
     """
-    low, high = int(np.ceil(1000 * papers.probability[at])), int(1000 * _best(papers))
-    if low > high:
-        return None
-    if not _listed_with(papers, at, probability=_best(papers), weight=weight):
+    low, high = int(np.ceil(1000 * scores.probability[at])), int(1000 * _best(scores))
+    if low > high or not _listed_with(scores, at, probability=_best(scores)):
         return None
     while low < high:  # bisection: a higher probability never gives a lower place
         middle = (low + high) // 2
-        enough = _listed_with(papers, at, probability=middle / 1000, weight=weight)
+        enough = _listed_with(scores, at, probability=middle / 1000)
         low, high = (low, middle) if enough else (middle + 1, high)
     return low / 1000
 
 
-def _best(papers: ScoredPapers) -> float:
+def _best(scores: StoredScores) -> float:
     """Return the probability that orders a paper highest: 1, or the edge of the purpose."""
-    return papers.rules.edge.probability if papers.rules.edge else 1.0
+    edge = edge_of(scores.header)
+    return edge.probability if edge else 1.0
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -446,12 +428,12 @@ def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, 
     return max(by_score, key=lambda row: row["rank"], default=None)
 
 
-def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
+def _remedies(scores: StoredScores, at: int, row: Mapping[str, Any]) -> list[str]:
     """Return which single changes would bring paper number `at` into the list, in words, the largest first.
 
     A change is the best value of one dimension, or no soft penalty.
     """
-    weights = header["weights"]
+    weights = scores.header["weights"]
     gains = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
     gains = {name: points for name, points in gains.items() if points > 0}
     if row["soft_penalty"]:
@@ -460,9 +442,9 @@ def _remedies(papers: ScoredPapers, at: int, row: Mapping[str, Any], header: Map
     remedies = []
     for name in sorted(gains, key=lambda name: -gains[name]):
         if name == "semantic_relevance":
-            enough = _listed_with(papers, at, probability=_best(papers), weight=weights[name])
+            enough = _listed_with(scores, at, probability=_best(scores))
         else:
-            enough = _listed_with(papers, at, more=gains[name])
+            enough = _listed_with(scores, at, more=gains[name])
         if enough:
             remedies.append(words[name])
     return remedies

@@ -20,11 +20,9 @@ If relevance is a probability p (in every interest mode except `seed`), the rule
 5. Pick. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
 
 Without a threshold (mode `seed`, or no profile) the final score alone decides, and all candidates count as above it.
-Rankings from before the match was introduced (`nudge` is None) are ordered by tenths of probability, and by final score
-within a tenth.
 
 `final_list` makes the list of a new ranking from `Scored`. `arrange` makes the list of a stored ranking again from its
-rows and header (`ScoredPapers`), for explanations that change one thing and look at the result.
+rows and header (`StoredScores`), for explanations that change one thing and look at the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +43,7 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -75,20 +73,15 @@ class LineRule:
     Attributes:
         lowest: the least threshold.
         right: the least expected share of papers on topic.
-        slack: in older rankings, the number of papers by which the list may fall short of that share.
         first_list: whether this is the first list for a reader's interests, which has a lower threshold if it would
             be short: the most probable `fewest` papers are admitted if they reach `doubtful`, and if no paper is
             admitted, the most probable one is, if it reaches `alone`.
-        alone: None means `lowest`, as in older rankings.
-        fewest: 0 in older rankings.
-        doubtful: see `first_list`.
     """
 
     lowest: float
     right: float
-    slack: float = 0.0
     first_list: bool = False
-    alone: float | None = None
+    alone: float = 1.0
     fewest: int = 0
     doubtful: float = 1.0
 
@@ -103,134 +96,49 @@ class LineRule:
         if len(doubtful):
             return float(doubtful[-1])
         best = float(probability.max(initial=0.0))
-        least = self.lowest if self.alone is None else self.alone
-        return line if admitted or best < least else best
+        return line if admitted or best < self.alone else best
 
     def _admitted(self, descending: Floats) -> tuple[float, int]:
         """Return the threshold by the expected share of papers on topic, and the number of papers that reach it."""
-        short = np.flatnonzero(np.cumsum(self.right - descending) > self.slack)
+        short = np.flatnonzero(np.cumsum(self.right - descending) > 0.0)
         if not len(short):
             return self.lowest, len(descending)
         count = int(short[0])
         admitted = descending[:count]
-        needed = self.right * (count + 1) - admitted.sum() - self.slack
+        needed = self.right * (count + 1) - admitted.sum()
         needed = max(needed, np.nextafter(descending[count], 1.0))  # it may be equal by rounding
         return float(max(np.append(admitted, needed).min(), self.lowest)), count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListRules:
-    """The rules by which a stored ranking's list was made.
+class StoredScores:
+    """What the list of a stored ranking of n papers was made from; arrays (n,) unless noted.
 
     Attributes:
-        places: the number of places.
-        for_lanes: the most places that may be given to interests.
-        line: the threshold; None: there is none.
-        shortlist: whether the most probable papers fill the list, in the order of their match (older rankings).
-        nudge: points of log odds for one point of the score without relevance; None: an older ranking without a match.
-        weight: that of relevance in the final score.
-        edge: see `Edge`; None: the purpose has none.
-        line_rule: computes the threshold from the papers; None: `line` is the same every day.
-    """
-
-    places: int
-    for_lanes: int
-    line: float | None
-    shortlist: bool
-    nudge: float | None = None
-    weight: float = 0.0
-    edge: Edge | None = None
-    line_rule: LineRule | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredPapers:
-    """What `arrange` needs to know of the n papers of a stored ranking; arrays (n,) unless noted.
-
-    Attributes:
-        member: whether the paper is a candidate.
         probability: relevance, including what ratings changed.
         final: the final score.
-        tie: the order at equal scores, lowest first.
-        serves: (n, lanes) the probability for each interest alone, 0 below the threshold.
-        lanes: whether the paper has a place for an interest, whatever its score (oldest rankings).
-        pick: whether it is the contrastive pick.
-        rules: those of the ranking.
+        serves: (n, interests) the probability for each interest alone, 0 below the threshold.
+        contrastive: whether it is the contrastive paper.
+        header: that of the ranking.
     """
 
-    member: Bools
     probability: Floats
     final: Floats
-    tie: Ints
     serves: Floats
-    lanes: Bools
-    pick: Bools
-    rules: ListRules
+    contrastive: Bools
+    header: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingList:
-    """The place (n,) of each paper, from 1 (n + 1: not a candidate), and whether it is in the list (n,)."""
-
-    place: Ints
-    listed: Bools
-
-
-def rules_of(header: Mapping[str, Any], *, otherwise: int = 1) -> ListRules:
-    """Read the rules from a ranking's header; `otherwise` is the number of places if the header has none."""
-    line, places, nudge = header.get("line"), header.get("top_k", otherwise), header.get("nudge")
-    return ListRules(
-        places=places,
-        for_lanes=max(places // 3, len(header.get("lane_places") or ())),
-        line=line,
-        shortlist=line is not None and nudge is None and header.get("ranking_mode") == "balanced",
-        nudge=nudge,
-        weight=header["weights"]["semantic_relevance"] if nudge is not None else 0.0,
-        edge=edge_of(header),
-        line_rule=LineRule(**header["line_rule"]) if header.get("line_rule") else None,
+def stored_scores(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> StoredScores:
+    """Read the papers of a stored ranking from its rows and header. The order of `rows` breaks ties."""
+    none = [0.0] * len(header["served"])
+    return StoredScores(
+        probability=np.array([probability_of(row) for row in rows]),
+        final=np.array([row["final"] for row in rows]),
+        serves=np.array([row["serves"] or none for row in rows]).reshape(len(rows), len(none)),
+        contrastive=np.array(["CONTRASTIVE_PICK" in row["tags"] for row in rows], dtype=np.bool_),
+        header=header,
     )
-
-
-def interests_served(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the interests that at least one paper of the ranking serves, in the profile's order."""
-    return tuple(header["served"] if "served" in header else (interest for interest, _ in header.get("serves") or ()))
-
-
-def scored_papers(
-    rows: Sequence[Mapping[str, Any] | None], header: Mapping[str, Any], *, interests: Sequence[str] = ()
-) -> ScoredPapers:
-    """Read the papers of a stored ranking from its rows and header.
-
-    The order of `rows` breaks ties; a row that is None is a paper that is not a candidate. `interests` are the columns
-    of `serves`, by default those of the header.
-    """
-    columns = {interest: column for column, interest in enumerate(interests or interests_served(header))}
-    row_of = {row["paper_id"]: number for number, row in enumerate(rows) if row}
-    serves = np.zeros((len(rows), len(columns)))
-    for number, row in enumerate(rows):
-        for interest, value in zip(header.get("served") or (), (row and row.get("serves")) or (), strict=False):
-            serves[number, columns[interest]] = value
-    # Older rankings store `serves` in the header, by interest and paper.
-    for interest, value_by_paper in header.get("serves") or ():
-        for paper_id, value in value_by_paper.items():
-            serves[row_of[paper_id], columns[interest]] = value
-    # The oldest rankings store which papers got a place for an interest, not which papers serve it.
-    places = () if {"served", "serves"} & header.keys() else header.get("lane_places") or ()
-    scored = ScoredPapers(
-        member=np.array([row is not None for row in rows], dtype=np.bool_),
-        probability=np.array([probability_of(row) if row else 0.0 for row in rows]),
-        final=np.array([row["final"] if row else 0.0 for row in rows]),
-        tie=np.arange(len(rows)),
-        serves=serves,
-        lanes=np.array([row is not None and row["paper_id"] in places for row in rows], dtype=np.bool_),
-        pick=np.array([row is not None and "CONTRASTIVE_PICK" in row["tags"] for row in rows], dtype=np.bool_),
-        rules=rules_of(header, otherwise=max(sum(bool(row and row["shown"]) for row in rows), 1)),
-    )
-    if not places:
-        return scored
-    # A shown paper whose score is too low for the list must have its place for an interest.
-    shown = np.array([row is not None and row["shown"] for row in rows], dtype=np.bool_)
-    return replace(scored, lanes=scored.lanes | (shown & ~arrange(scored).listed))
 
 
 def edge_of(header: Mapping[str, Any]) -> Edge | None:
@@ -269,7 +177,7 @@ def _odds(probability: Floats | float, edge: Edge | None) -> Floats:
 
 
 def match_of(row: Mapping[str, Any], header: Mapping[str, Any]) -> float | None:
-    """Return the match of a row; None in rankings ordered by the final score or by tenths of probability."""
+    """Return the match of a row; None in rankings ordered by the final score."""
     nudge = header.get("nudge")
     if nudge is None:
         return None
@@ -290,66 +198,29 @@ def order_value(row: Mapping[str, Any], header: Mapping[str, Any]) -> float:
     return float(row["final"]) if match is None else match
 
 
-def tenth(probability: Floats | float) -> Floats:
-    """Return the tenth of probability, 0 to 9, by which older rankings group papers above the threshold."""
-    tenths: Floats = np.minimum(np.floor(10 * probability), 9.0)
-    return tenths
+def arrange(scores: StoredScores) -> tuple[Rows, int]:
+    """Order the papers of a stored ranking by its rules, as `final_list` did.
 
-
-def arrange(papers: ScoredPapers) -> ReadingList:
-    """Order the candidates of a stored ranking and fill its list by its rules, as `final_list` did."""
-    rows, rules = np.flatnonzero(papers.member), papers.rules
-    probability = papers.probability[rows]
-    line = rules.line_rule.line(probability) if rules.line_rule else rules.line
-    above = np.ones(len(rows), dtype=bool) if line is None else probability >= line
-    pick = papers.pick[rows] & above & (rules.places > 1)
-    places = rules.places - int(pick.any())
-    order = _order(papers, rows, above, has_line=line is not None, places=places)
-    rows, above, pick = rows[order], above[order], pick[order]
-    inside = _inside(papers, rows, above, pick, places=min(places, int((above & ~pick).sum())))
-    final_order = np.concatenate([rows[inside], rows[pick], rows[~inside & ~pick]])
-    place = np.full(len(papers.member), len(papers.member) + 1)
-    place[final_order] = np.arange(1, len(final_order) + 1)
-    listed = np.zeros(len(papers.member), dtype=bool)
-    listed[rows[inside | pick]] = True
-    return ReadingList(place=place, listed=listed)
-
-
-def _order(papers: ScoredPapers, rows: Ints, above: Bools, *, has_line: bool, places: int) -> Ints:
-    """Return the positions in `rows` (c,) from the best to the last; `above` (c,): which are above the threshold."""
-    rules = papers.rules
-    probability, final, tie = papers.probability[rows], papers.final[rows], papers.tie[rows]
-    if not has_line:
-        return np.lexsort((tie, -final))
-    first = np.zeros(len(rows), dtype=bool)
-    if rules.shortlist:
-        first[np.lexsort((tie, -final, -np.where(above, probability, -1.0)))[:places]] = True
-    if rules.nudge is None:
-        group = np.where(above, tenth(probability), probability)
-    else:
-        group = matches(probability, final, nudge=rules.nudge, weight=rules.weight, edge=rules.edge)
-    return np.lexsort((tie, -final, -group, ~(first & above), ~above))
-
-
-def _inside(papers: ScoredPapers, rows: Ints, above: Bools, pick: Bools, *, places: int) -> Bools:
-    """Return which of the ordered `rows` (c,) get one of the places, for their match or for an interest.
-
-    `above` and `pick` (c,) are aligned with `rows`; the pick itself is not inside.
+    Returns the row numbers, the best first, and how many of them are in the list.
     """
-    serves = np.where(above[:, None], papers.serves[rows], 0.0)
-    chosen, _ = with_every_lane(np.flatnonzero(~pick), serves, places=places, most=papers.rules.for_lanes)
-    inside = np.zeros(len(rows), dtype=bool)
-    inside[chosen[:places]] = True
-    lanes = papers.lanes[rows] & above & ~pick
-    missing = np.flatnonzero(lanes & ~inside)[: papers.rules.for_lanes]
-    free = places - int(inside.sum())
-    leaving = np.flatnonzero(inside & ~lanes)[::-1][: max(len(missing) - free, 0)]
-    inside[leaving] = False
-    inside[missing[: free + len(leaving)]] = True
-    return inside
+    header, probability = scores.header, scores.probability
+    rule, line = header.get("line_rule"), header["line"]
+    if rule:
+        line = LineRule(**rule).line(probability)
+    above = np.ones(len(probability), dtype=bool) if line is None else probability >= line
+    keys = [-scores.final]
+    if line is not None:
+        weight = header["weights"]["semantic_relevance"]
+        match = matches(probability, scores.final, nudge=header["nudge"], weight=weight, edge=edge_of(header))
+        keys += [-match, ~above]
+    order = np.lexsort(keys)
+    contrastive = order[(scores.contrastive & above)[order]] if header["top_k"] > 1 else order[:0]
+    order = order[~np.isin(order, contrastive)]
+    places = min(header["top_k"], int(above.sum())) - len(contrastive)
+    serves = np.where(above[:, None], scores.serves, 0.0)
+    order, _ = with_every_lane(order, serves, places=places, most=header["top_k"] // 3)
+    return np.concatenate([order[:places], contrastive, order[places:]]), places + len(contrastive)
 
-
-Rows = NDArray[np.int64]
 
 _RELEVANCE = DIMENSIONS.index("semantic_relevance")
 

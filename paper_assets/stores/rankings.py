@@ -86,10 +86,10 @@ def ranking_schema() -> pa.Schema:
     `lane`: the best matching interest, or else liked paper; null where the interest mode has none. `below_line`: below
     the threshold (G17). `meaning`, `words`, `library`, `lane_probability` are the parts of relevance, null where the
     mode has no such part: cosine and share of words of that interest, the probability by the liked papers and by that
-    interest alone. `version`: of the paper, as it was judged (G16); null in rankings from before it was stored.
+    interest alone. `version`: of the paper, as it was judged (G16).
     `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
     and the rated papers responsible. `serves`: the probability by each interest that the header names as `served`,
-    0 where it is below the threshold; null if all are, and in rankings whose header holds these probabilities itself.
+    0 where it is below the threshold; null if all are.
     """
     return pa.schema(
         [
@@ -420,12 +420,10 @@ def _inputs_and_header(connection: DuckDBPyConnection, day: date, profile: str) 
 
 
 def _read_header(text: str) -> dict[str, Any]:
-    """Parse a stored header. A dimension that was added after it was stored has weight 0; a renamed key is renamed."""
+    """Parse a stored header. A dimension that was added after it was stored has weight 0."""
     header: dict[str, Any] = json.loads(text)
     if "weights" in header:
         header["weights"] = {**dict.fromkeys(DIMENSIONS, 0.0), **header["weights"]}
-    if "never_empty" in (rule := header.get("line_rule") or {}):
-        rule["first_list"] = rule.pop("never_empty")
     return header
 
 

@@ -4,7 +4,14 @@ from typing import Any
 
 from paper_assets.learning.effects import ratings_effect
 
-HEADER = {"line": 0.5, "top_k": 2, "ranking_mode": "balanced", "weights": {"semantic_relevance": 0.5}}
+HEADER = {
+    "line": 0.5,
+    "top_k": 2,
+    "nudge": 10.0,
+    "nudge_from": 0.0,
+    "weights": {"semantic_relevance": 0.5},
+    "served": [],
+}
 
 
 def row(rank: int, paper_id: str, formula: float, learned: float | None, *, shown: bool) -> dict[str, Any]:
@@ -16,6 +23,7 @@ def row(rank: int, paper_id: str, formula: float, learned: float | None, *, show
         "final": 0.5 * (formula + (learned or 0.0)),
         "shown": shown,
         "tags": [],
+        "serves": None,
         "learned_words": ["+graph"] if learned else None,
         "learned_near": ["2603.00001"] if learned else None,
     }

@@ -87,10 +87,7 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
     reasons = " ".join(why(row, after.header, scored=after.rows.num_rows))
     assert "Your ratings moved that by +" in reasons and "which you rated" in reasons
     assert set(row["learned_near"]) <= {f"2603.{100 + at:05d}" for at in range(10)}
-    changes = changes_between(
-        before.rows, after.rows, headers=(before.header, after.header), removed={}, removed_before={}
-    )
-    moves = (*changes.entered, *changes.left, *changes.moved)
+    moves = changes_between(before.rows, after.rows, headers=(before.header, after.header), removed={}).moves
     assert sum("what your ratings taught" in move.reason for move in moves) > len(moves) / 2
     assert all("what your ratings taught" in move.reason or "others came or went" in move.reason for move in moves)
 

@@ -93,10 +93,18 @@ def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that(ranking: Rank
     assert "the same score" not in missing
 
 
-def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -> tuple[list[dict[str, Any]], Any]:
+def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[str, Any]], Any]:
     """Rows of these probabilities in the order of the list, every other part the same, and their header."""
-    weights = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
-    header = {"weights": weights, "line": 0.4, "top_k": top_k, "ranking_mode": mode, "lane_places": {}}
+    weights = ScoringConfig().weights["general"]
+    header = {
+        "weights": dict(zip(DIMENSIONS, weights, strict=True)),
+        "line": 0.4,
+        "nudge": 10.0,
+        "nudge_from": 0.0,
+        "top_k": top_k,
+        "served": [],
+        "lane_places": {},
+    }
     above = sum(each >= 0.4 for each in probabilities)
     rows = [
         {
@@ -105,8 +113,9 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
             "rank": rank,
             "shown": rank <= min(above, top_k),
             "paper_id": f"{rank}",
-            "final": 0.3 * probability,
-            "soft_penalty": 0.0,
+            "final": weights[0] * probability,
+            **dict.fromkeys(("bonus", "soft_penalty", "diversity_penalty"), 0.0),
+            "serves": None,
             "tags": [],
         }
         for rank, probability in enumerate(probabilities, 1)
@@ -115,44 +124,32 @@ def with_a_line(*probabilities: float, top_k: int = 2, mode: str = "balanced") -
 
 
 def test_a_paper_below_the_threshold_is_explained_by_the_threshold_and_on_a_quiet_day_would_be_in() -> None:
-    rows, header = with_a_line(0.8, 0.31)
+    rows, header = with_a_threshold(0.8, 0.31)
     hint = what_was_missing("2", rows, header) or ""
     assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in hint
-    rows, header = with_a_line(0.8, 0.72, 0.31)
+    rows, header = with_a_threshold(0.8, 0.72, 0.31)
     hint = what_was_missing("3", rows, header) or ""
     assert hint.endswith((", and 72.1 % to come into this list.", ", and 72.0 % to come into this list."))
 
 
-def test_a_paper_beaten_by_others_above_the_threshold_is_explained_by_the_probability_and_not_by_code() -> None:
-    rows, header = with_a_line(0.8, 0.72, 0.55)
+def test_the_marks_that_would_bring_a_paper_in_are_named() -> None:
+    rows, header = with_a_threshold(0.8, 0.72, 0.55)
     hint = what_was_missing("3", rows, header) or ""
-    assert "others above the threshold are more probable" in hint and "instead of 55.0 % it would be among them" in hint
-    assert "code" not in hint
+    assert "0.744 short of the last of them; the best mark in one of these would do: " in hint
+    assert "relevance to your interests; code and PDF at hand" in hint
+    rows, header = with_a_threshold(0.9999, 0.9999, 0.41)
+    assert (what_was_missing("3", rows, header) or "").endswith("would do: relevance to your interests.")
 
 
-def test_within_a_tenth_the_mark_that_would_do_is_named_and_across_tenths_only_relevance() -> None:
-    rows, header = with_a_line(0.78, 0.77, 0.75, mode="novelty")
-    assert "0.006 short" in (hint := what_was_missing("3", rows, header) or "") and "code and PDF at hand" in hint
-    rows, header = with_a_line(0.88, 0.87, 0.75, mode="novelty")
-    hint = what_was_missing("3", rows, header) or ""
-    assert (
-        "in a higher tenth of probability; the best mark in one of these would do: relevance to your interests." in hint
-    )
-
-
-@given(
-    st.lists(st.integers(0, 100), min_size=2, max_size=8),
-    st.integers(1, 4),
-    st.sampled_from(["balanced", "novelty"]),
-)
+@given(st.lists(st.integers(0, 100), min_size=2, max_size=8), st.integers(1, 4))
 def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_less_would_not(
-    percent: list[int], top_k: int, mode: str
+    percent: list[int], top_k: int
 ) -> None:
-    rows, header = with_a_line(*(each / 100 for each in sorted(percent, reverse=True)), top_k=top_k, mode=mode)
+    rows, header = with_a_threshold(*(each / 100 for each in sorted(percent, reverse=True)), top_k=top_k)
     for row in rows:
         hint = what_was_missing(row["paper_id"], rows, header)
         assert (hint is None) == row["shown"]
-        if found := re.search(r"(?:; |with )(\d+\.\d) %", hint or ""):
+        if found := re.search(r"and (\d+\.\d) %", hint or ""):
             named = round(float(found[1]) / 100, 3)
             others = [each["semantic_relevance"] for each in rows if each is not row]
             better = [each for each in others if each > named]
@@ -222,14 +219,12 @@ def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
 
 def test_the_distance_from_the_threshold_is_explained() -> None:
     below = "Below the threshold: the probability that it is on topic is 31 %, 40 % is needed."
-    raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6, "slack": 0.15}}
+    raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
-    first = {"line_rule": {"lowest": 0.2, "right": 0.6, "first_list": True, "alone": 0.05}}
+    first = HEADER | {"shows_doubtful": True}
     reason = "The first list for these interests also shows doubtful papers, so that it is not short."
-    for header in (HEADER | first | {"line": 0.08}, HEADER | first | {"line": 0.3, "shows_doubtful": True}):
-        assert reason in why({**ROW, "semantic_relevance": 0.3}, header, scored=9) and reason not in why_of()
-    assert reason not in why({**ROW, "semantic_relevance": 0.3}, HEADER | first | {"line": 0.3}, scored=9)
+    assert reason in why(ROW, first, scored=9) and reason not in why_of()
     assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
 
 

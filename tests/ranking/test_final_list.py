@@ -13,15 +13,12 @@ from paper_assets.ranking.final_list import (
     Edge,
     FinalList,
     LineRule,
-    ListRules,
     Scored,
-    ScoredPapers,
+    StoredScores,
     arrange,
     asked_first,
     final_list,
-    interests_served,
     match_of,
-    scored_papers,
 )
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
@@ -224,7 +221,7 @@ def test_a_list_goes_as_far_down_as_enough_of_it_is_expected_to_be_right(
     line = RULE.line(np.array(probabilities))
     assert sum(p >= line for p in probabilities) == listed_ones
     assert RULE.line(np.array(probabilities[::-1])) == line
-    first_list = replace(RULE, first_list=True).line(np.array(probabilities))
+    first_list = replace(RULE, first_list=True, alone=0.2).line(np.array(probabilities))
     assert sum(p >= first_list for p in probabilities) == (listed_ones or sum(p == 0.58 for p in probabilities))
 
 
@@ -237,8 +234,6 @@ def test_the_threshold_is_what_one_more_paper_would_need() -> None:
 def test_the_best_paper_of_a_list_that_may_not_be_empty_still_needs_some_probability() -> None:
     rule = replace(RULE, first_list=True, alone=0.05)
     assert [rule.line(np.array(each)) for each in ([0.21, 0.2], [0.19, 0.1], [0.04])] == [0.21, 0.19, 0.2]
-    older = replace(rule, alone=None)
-    assert [older.line(np.array(each)) for each in ([0.21, 0.2], [0.19])] == [0.21, 0.2]
 
 
 def test_a_short_first_list_is_filled_in_part_with_doubtful_papers() -> None:
@@ -272,36 +267,18 @@ def test_the_list_follows_the_threshold_of_its_day_and_is_arranged_the_same_agai
     papers = papers.with_days_line()
     found = listed(papers)
     assert (papers.line, found.order.tolist(), found.shown) == (pytest.approx(0.5), [1, 0, 2], 1)
-    again = arrange(
-        ScoredPapers(
-            member=np.ones(3, dtype=bool),
-            probability=papers.relevance,
-            final=found.final,
-            tie=np.arange(3),
-            serves=np.zeros((3, 0)),
-            lanes=np.zeros(3, dtype=bool),
-            pick=np.zeros(3, dtype=bool),
-            rules=ListRules(
-                places=3,
-                for_lanes=1,
-                line=0.2,
-                shortlist=False,
-                nudge=4.0,
-                weight=WEIGHTS[0],
-                line_rule=papers.line_rule,
-            ),
-        )
+    again = StoredScores(
+        probability=papers.relevance,
+        final=found.final,
+        serves=np.zeros((3, 0)),
+        contrastive=np.zeros(3, dtype=bool),
+        header={
+            "top_k": 3,
+            "line": papers.line,
+            "nudge": 4.0,
+            "weights": {"semantic_relevance": WEIGHTS[0]},
+            "line_rule": asdict(RULE),
+        },
     )
-    assert again.listed.tolist() == [False, True, False]
-
-
-def test_a_ranking_that_was_stored_with_its_served_interests_in_the_header_is_arranged_as_before() -> None:
-    header = {"line": 0.2, "top_k": 3, "weights": {"semantic_relevance": 0.3}, "ranking_mode": "lanes"}
-    row = {"final": 0.3, "semantic_relevance": 0.5, "learned": None, "tags": [], "shown": True}
-    papers = [row | {"paper_id": "a"}, row | {"paper_id": "b"}]
-    now = scored_papers(
-        [papers[0] | {"serves": [0.5, 0.3]}, papers[1] | {"serves": None}], header | {"served": ["frogs", "bees"]}
-    )
-    before = scored_papers(papers, header | {"serves": [["frogs", {"a": 0.5}], ["bees", {"a": 0.3}]]})
-    assert now.serves.tolist() == before.serves.tolist() == [[0.5, 0.3], [0.0, 0.0]]
-    assert interests_served(header | {"serves": [["frogs", {"a": 0.5}]]}) == ("frogs",)
+    order, shown = arrange(again)
+    assert (order.tolist(), shown) == ([1, 0, 2], 1)

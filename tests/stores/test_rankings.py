@@ -185,7 +185,7 @@ def test_the_ranking_that_was_replaced_is_kept_once_and_an_equal_one_replaces_no
     assert previous.rows.column("paper_id").to_pylist() == ["b", "a"]
 
 
-def test_rankings_stored_before_a_dimension_was_added_and_a_key_renamed_can_be_explained(tmp_path: Path) -> None:
+def test_rankings_stored_before_a_dimension_was_added_can_be_explained(tmp_path: Path) -> None:
     path, added = tmp_path / "warehouse.duckdb", DIMENSIONS[-1]
     others = len(DIMENSIONS) - 1
     scoring = ScoringConfig(weights={"general": (*[1 / others] * others, 0.0)})
@@ -201,18 +201,14 @@ def test_rankings_stored_before_a_dimension_was_added_and_a_key_renamed_can_be_e
     )
     for inputs in ("before", "after"):  # the first becomes the previous one
         replace_ranking(Warehouse(path, deadline=5), MONDAY, "lab", made.rows, made.header, inputs=inputs)
-    rule = '{"first_list": null, "never_empty": true}'
     with duckdb.connect(str(path)) as earlier:  # as an earlier program stored it
         for table in ("", "previous_"):
             earlier.execute(f"alter table {table}rankings drop column {added}")
             earlier.execute(
                 f"""
                 update {table}ranking_sets
-                set header = json_merge_patch(
-                    header, json_object('weights', json_object('{added}', null), 'line_rule', $rule::json)
-                )
-                """,
-                {"rule": rule},
+                set header = json_merge_patch(header, json_object('weights', json_object('{added}', null)))
+                """
             )
 
     def add_column(connection: duckdb.DuckDBPyConnection) -> None:
@@ -223,7 +219,6 @@ def test_rankings_stored_before_a_dimension_was_added_and_a_key_renamed_can_be_e
     warehouse = Warehouse(path, deadline=5, migrations=(*MIGRATIONS, migration))
     for stored in (ranking(warehouse, MONDAY, "lab"), previous_ranking(warehouse, MONDAY, "lab")):
         assert stored.header["weights"][added] == 0.0
-        assert stored.header["line_rule"] == {**made.header["line_rule"], "first_list": True}
         assert stored.rows[added].to_pylist() == [0.0, 0.0]
         scores = recompute(stored.rows, stored.header["weights"], ScoringConfig())
         np.testing.assert_array_equal(scores, stored.rows["final"].to_numpy())

@@ -316,7 +316,6 @@ def _put(record: dict[str, Any], key: str, value: Any) -> None:
 
 
 _MOST_RATED = 40
-_EDITED = "the profile was edited"  # in `changes.py`, among the other changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -440,13 +439,10 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     rows = previewed.ranking.rows
     header = previewed.ranking.header
     changed = (
-        change_set(previewed.changes, since="", titles=previewed.titles, edits_named=False)
+        change_set(previewed.changes, since="", titles=previewed.titles, edit_named=False)
         if previewed.changes
         else None
     )
-    if changed:  # the reader knows about the edit
-        changed = replace(changed, otherwise=tuple(line for line in changed.otherwise if not line.startswith(_EDITED)))
-        changed = changed if changed.entered or changed.moved or changed.left or changed.otherwise else None
     entered = {move.paper_id for move in previewed.changes.entered} if previewed.changes else set()
     return {
         "fault": None,

@@ -105,7 +105,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     """Return what is stored about a day for its template. Raises NotComputed for a day without a list."""
     desk = desk_of(request)
     stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
-    digest = gather(warehouse, profile, day, settings=desk.settings, edits_named=False)
+    digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
     shown, maybe = _lists(digest, stored)
     listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
@@ -231,8 +231,9 @@ def _changes(request: Request) -> Response:
     shown: dict[str, Any] = {"change": None, "edits": (), "reason": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
-        changes = change_set(listed.changes, since=words, titles=listed.titles, edits_named=not listed.edits)
-        shown |= {"change": changes, "edits": [_labelled(edit) for edit in listed.edits]}
+        edits = listed.changes.edits
+        changes = change_set(listed.changes, since=words, titles=listed.titles, edit_named=not edits)
+        shown |= {"change": changes, "edits": [_labelled(edit) for edit in edits]}
     except NotComputed as fault:
         shown["reason"] = str(fault)
     return page(
