@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.digests import gather
+from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
 from paper_assets.settings import Settings, load_settings

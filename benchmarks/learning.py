@@ -50,7 +50,7 @@ from paper_assets.learning.questions import FIRST_SET, first_set, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.minilm import NAME as MODEL
 from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_to_table
-from paper_assets.pipeline.preferences import OTHERS
+from paper_assets.pipeline.learning_inputs import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.final_list import arrange, stored_scores

@@ -187,12 +187,12 @@ def _to_make(
     """
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
-        due = set(stale(step, workspace, partitions))
+        due = set(stale(step.tracked, workspace, partitions))
         for product, reported in step.reported(workspace, partitions).items():
             keys = {each: partition_key(step.grid, each) for each in reported}
             known = known_versions(instance, product, list(keys.values()))
             due |= {each for each, version in reported.items() if known.get(keys[each]) != version}
-        reasons = {each: reason for each in due if (reason := step.waits_for(workspace, each))}
+        reasons = {each: reason for each in due if (reason := step.tracked.waits_for(workspace, each))}
     done.waiting |= reasons
     return [each for each in ascending(partitions) if each in due and each not in reasons]
 

@@ -28,7 +28,7 @@ from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.partitions import grid_key, partition_of, profiles
 from paper_assets.errors import InvalidProfile, StoreError
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.pipeline.rewrites import known_step
+from paper_assets.pipeline.rewrite_items import known_step
 from paper_assets.pipeline.staleness import GIVEN_UP_AFTER
 from paper_assets.pipeline.step import Grid, Partition
 from paper_assets.pipeline.steps import STEPS

@@ -5,18 +5,18 @@ person whether the archive is worth learning from.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 
 from paper_assets.pipeline.embeddings import NO_MODEL, SAMPLE, index_finds_its_vectors
+from paper_assets.pipeline.staleness import ARCHIVE
 from paper_assets.pipeline.step import (
     WHOLE,
     Bars,
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Partition,
     Product,
@@ -30,7 +30,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again, sync_archive
 from paper_assets.rewriting.pii import find_pii
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.stores.best_practices import BestPractice, best_practices, with_vectors
+from paper_assets.stores.best_practices import BestPractice, best_practices, ids_of, with_vectors
 
 NAME = "best_practice_archive"
 _SPREAD_FROM = 10  # with fewer best practices the spread has no meaning
@@ -102,9 +102,19 @@ def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
             {name: [by_level[level][name] for level in levels] for name in shown},
             title="Best practices by level and category",
         )
-    ids = "\n".join(sorted(each.id for each in kept))
-    version = sha256(f"{archive.collection} {model}\n{ids}".encode()).hexdigest()[:32]
-    return Report(version, values)
+    return Report(_version(archive.collection, model, [each.id for each in kept]), values)
+
+
+def _version(collection: str, model: str, ids: Sequence[str]) -> str:
+    lines = "\n".join(sorted(ids))
+    return sha256(f"{collection} {model}\n{lines}".encode()).hexdigest()[:32]
+
+
+def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
+    """Return the version of a stored archive: new best practices make it due."""
+    collection = workspace.settings.archive
+    ids = ids_of(workspace.warehouse, collection)
+    return {NAME: {WHOLE: _version(collection, workspace.embedding_model() or "none", ids)}} if ids else {}
 
 
 def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
@@ -149,7 +159,7 @@ def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partitio
 
 
 STEP = Step(
-    name=NAME,
+    tracked=ARCHIVE,
     products=(
         Product(
             name=NAME,
@@ -176,10 +186,10 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.WHOLE,
     group="reading",
     code_version="1",
     make=_make,
+    reported=_reported,
     trigger="new_rewrites",
     partitions_per_run=None,
 )

@@ -7,32 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from pathlib import Path
 
 from markupsafe import escape
 
-from paper_assets.digests.content import Digest, Stored, digest_of, papers_named, without_excluded
-from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body, updated
+from paper_assets.digests.content import Digest, Stored, digest_of
 from paper_assets.digests.mail import mail_html, mail_text
-from paper_assets.digests.markdown import escape_markdown, markdown_page
-from paper_assets.digests.plain_text import in_words
+from paper_assets.digests.markdown import escape_markdown
 from paper_assets.errors import NotComputed, StoreError, named_error
-from paper_assets.paper import papers_from_table
-from paper_assets.pipeline.changes import changes_since
 from paper_assets.pipeline.deliveries import OutgoingDigest, deliver, undelivered
-from paper_assets.pipeline.staleness import (
-    DIGESTS,
-    due_days,
-    settings_of_pages,
-    version_of_pages,
-    versions_of_pages,
-)
+from paper_assets.pipeline.digest_pages import desk_address, feed_of, gather, gathered, pages_of
+from paper_assets.pipeline.staleness import DIGESTS, due_days, versions_of_pages
 from paper_assets.pipeline.step import (
     Check,
     Checked,
-    Grid,
     Link,
     Made,
     Markdown,
@@ -53,25 +43,14 @@ from paper_assets.stores.digests import (
     Key,
     days_with_pages,
     digest_path,
-    feed_is_current,
     keep_digest,
-    papers_of_digests,
     read_page,
     remember_digests,
-    rows_of_digests,
+    version_of_pages,
 )
-from paper_assets.stores.documents import retrievals_of
-from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.profiles import last_good_profile, profile_version
 from paper_assets.stores.rankings import (
-    StoredRanking,
-    candidates,
-    latest_ranking_day,
-    previous_ranking,
     ranking,
 )
-from paper_assets.stores.rewrite_progress import last_decision
-from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
@@ -105,7 +84,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     Raises NotComputed if there is no ranking, StoreBusy, StoreUnwritable.
     """
     key = (profile, day)
-    found = _gathered(warehouse, [key], settings=settings)[key]
+    found = gathered(warehouse, [key], settings=settings)[key]
     if isinstance(found, NotComputed):
         raise found
     return _write(*found, settings=settings)
@@ -113,14 +92,14 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
 
 def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Written:
     digest = digest_of(stored, config=settings.rewriting)
-    pages = _pages(digest, settings)
+    pages = pages_of(digest, settings)
     folder, profile, day = settings.digests_dir, digest.profile, digest.day
     new = keep_digest(
         folder,
         profile,
         day,
         pages,
-        feed=partial(_feed, profile, settings.desk_url),
+        feed=partial(feed_of, profile, settings.desk_url),
         latest=IN_FEED,
         deadline=settings.store_deadline,
     )
@@ -158,102 +137,6 @@ def missing_from_pages(warehouse: Warehouse, profile: str, day: date, *, setting
     ]
 
 
-def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
-    """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
-    with warehouse.read_together() as opened:
-        stored, _ = _stored_day(opened, profile, day)
-    return digest_of(stored, config=settings.rewriting)
-
-
-def _gathered(
-    warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
-) -> dict[Key, tuple[Stored, DigestInputs] | NotComputed]:
-    """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
-    days: dict[Key, tuple[Stored, tuple[str, ...]]] = {}
-    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
-    with warehouse.read_together() as opened:
-        for key in keys:
-            try:
-                days[key] = _stored_day(opened, *key)
-            except NotComputed as missing:
-                found[key] = missing
-        if days:
-            rows = rows_of_digests(opened, [*days], settings=settings_of_pages(settings))
-            papers = papers_of_digests(opened, {key: named for key, (_, named) in days.items()})
-    for key, (stored, named) in days.items():
-        found[key] = stored, DigestInputs(rows=rows[key], named=named, papers=papers[key])
-    return found
-
-
-def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, tuple[str, ...]]:
-    """Return what a digest is made from, and the ids of the papers that it names, stored or not."""
-    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
-    changes = [
-        (since, changes_since(warehouse, then, ranked, judged=judged))
-        for since, then in _earlier(warehouse, profile, day)
-    ]
-    moves = [move for _, since in changes for move in since.moves]
-    shown = [row["paper_id"] for row in (*ranked.listed, *ranked.maybe)]
-    answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
-    named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}
-    known = papers_from_table(papers_by_id(warehouse, sorted(named)))
-    papers, of_profile = {paper.paper_id: paper for paper in known}, last_good_profile(warehouse, profile)
-    excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
-    answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
-    ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    stored = Stored(
-        ranking=ranked,
-        papers=papers,
-        candidates=judged.to_pylist(),
-        changes=changes,
-        answers=answers,
-        rewrites=rewrites,
-        decided_at=last_decision(warehouse, [item.item for item in rewrites]),
-        content=ranked_for.content if ranked_for else None,
-    )
-    return stored, tuple(sorted(named))
-
-
-def desk_address(settings: Settings, profile: str, day: date) -> str:
-    """Return the URL at which the desk, while running, shows the profile's day."""
-    return f"{settings.desk_url}/p/{profile}/{day}"
-
-
-def _pages(digest: Digest, settings: Settings) -> dict[str, bytes]:
-    """Render the pages, by file ending."""
-    desk = desk_address(settings, digest.profile, digest.day)
-    return {
-        "html": html_page(digest, desk=desk).encode(),
-        "md": markdown_page(digest, desk=desk).encode(),
-    }
-
-
-def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, StoredRanking]]:
-    """Return the ranking of the previous ranked day, and the one of this day that an edit or new papers replaced."""
-    found = []
-    before = latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
-    if before is not None:
-        found.append((f"since {in_words(before)}", ranking(warehouse, before, profile)))
-    with suppress(NotComputed):
-        found.append(("since this day was last ranked", previous_ranking(warehouse, day, profile)))
-    return found
-
-
-def feed_equals_pages(profile: str, *, settings: Settings) -> bool:
-    """Make the profile's feed from its pages and compare it with the stored one."""
-    feed = partial(_feed, profile, settings.desk_url)
-    return feed_is_current(settings.digests_dir, profile, feed=feed, latest=IN_FEED)
-
-
-def _feed(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:
-    return atom_feed(profile, [_issue(day, page) for day, page in pages], desk=desk)
-
-
-def _issue(day: date, page: str) -> Issue:
-    title, body = title_and_body(page)
-    return Issue(day=day, title=title, body=body, updated=updated(page))
-
-
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
     """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
@@ -266,11 +149,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             found.clear()
             at = left.index(key)
             try:
-                found.update(_gathered(workspace.warehouse, left[at : at + _READ_AT_ONCE], settings=settings))
+                found.update(gathered(workspace.warehouse, left[at : at + _READ_AT_ONCE], settings=settings))
             except StoreError:
                 raise
             except Exception:  # of one of them: each alone, so that it stops no other
-                found.update(_gathered(workspace.warehouse, [key], settings=settings))
+                found.update(gathered(workspace.warehouse, [key], settings=settings))
         ready = found[key]
         if isinstance(ready, NotComputed):
             raise ready
@@ -306,17 +189,6 @@ def _send(workspace: Workspace, profile: str) -> None:
         raise
     except Exception as error:  # of one profile's delivery; the others are sent
         workspace.log.error(f"{named_error(error, f'sending the digest of {profile}')}")
-
-
-def digests_now(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, DigestMade]:
-    """Make the pages of profiles' days and return their versions; nothing for a day without a ranking."""
-    found = {}
-    for key, ready in _gathered(warehouse, keys, settings=settings).items():
-        if not isinstance(ready, NotComputed):
-            stored, inputs = ready
-            pages = _pages(digest_of(stored, config=settings.rewriting), settings)
-            found[key] = DigestMade(inputs=inputs, version=version_of_pages(list(pages.values())))
-    return found
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
@@ -373,7 +245,7 @@ def _digests_were_sent(workspace: Workspace, partitions: Sequence[Partition], ma
 
 
 STEP = Step(
-    name=NAME,
+    tracked=DIGESTS,
     products=(
         Product(
             name=NAME,
@@ -397,12 +269,9 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.PROFILE_DAY,
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=DIGESTS.inputs,
-    stored=DIGESTS.stored,
     reported=_reported,
     reports_only_read=True,
     trigger="new_reading",

@@ -1,8 +1,7 @@
 """`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB, with a Chroma index."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -10,11 +9,11 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
+from paper_assets.pipeline.staleness import EMBEDDINGS, embedding_version
 from paper_assets.pipeline.step import (
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Partition,
     Product,
@@ -110,30 +109,6 @@ def steps_newest_first(days: Iterable[date]) -> Iterator[list[date]]:
         step.append(day)
     if step:
         yield step[::-1]
-
-
-def embedding_version(papers: str, model: str) -> str:
-    """Return the data version of a day's embeddings, which changes with the day's papers or the model."""
-    return sha256(f"{papers} {model}".encode()).hexdigest()[:32]
-
-
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """Return the versions of days with papers; nothing without a model, since there is nothing to make."""
-    model, days = workspace.embedding_model(), days_of(partitions)
-    if model is None:
-        return {}
-    papers = day_fingerprints(workspace.warehouse, days[0], days[-1])
-    return {each: embedding_version(papers[each.of_day], model) for each in partitions if each.of_day in papers}
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Return the versions of days on which every paper has a vector."""
-    model = workspace.embedding_model()
-    if model is None:
-        return {}
-    unfinished = days_without_vectors(workspace.warehouse, model=model)
-    wanted = _inputs(workspace, partitions)
-    return {each: version for each, version in wanted.items() if each.of_day not in unfinished}
 
 
 def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[date]) -> SyncReport:
@@ -244,7 +219,7 @@ def index_finds_its_vectors(
 
 
 STEP = Step(
-    name=NAME,
+    tracked=EMBEDDINGS,
     products=(
         Product(
             name=NAME,
@@ -271,13 +246,10 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.DAY,
     group="papers",
     code_version="1",
     make=_make,
-    inputs=_inputs,
-    stored=_stored,
     trigger="new_papers",
     partitions_per_run=14,  # about a minute: newer papers overtake a backlog between two runs
-    reported=lambda workspace, partitions: {NAME: _inputs(workspace, partitions)},
+    reported=lambda workspace, partitions: {NAME: EMBEDDINGS.inputs(workspace, partitions)},
 )

@@ -40,7 +40,6 @@ from paper_assets.pipeline.step import (
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Markdown,
     Partition,
@@ -411,7 +410,7 @@ def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[
 
 _UPSTREAM = ("paper_embeddings", "research_profile", "preference_model")
 STEP = Step(
-    name=staleness.RANKINGS.name,
+    tracked=staleness.RANKINGS,
     products=(
         Product(
             name=CANDIDATES,
@@ -448,14 +447,10 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.PROFILE_DAY,
     group="ranking",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=staleness.RANKINGS.inputs,
-    stored=staleness.RANKINGS.stored,
     reported=_reported,
     reports_only_read=True,
     trigger="new_papers_or_profile",
-    in_order=staleness.RANKINGS.in_order,
 )

@@ -16,7 +16,7 @@ from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, usable_profile
 from paper_assets.pipeline.rankings import keep_file
 from paper_assets.pipeline.rewrites import waiting_by_profile
-from paper_assets.pipeline.staleness import late_with_learning
+from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
@@ -62,7 +62,7 @@ def _health(workspace: Workspace) -> Health:
         troubles=day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)),
         late={
             partition.of_profile: late
-            for partition, late in late_with_learning(
+            for partition, late in late_assets(
                 workspace,
                 [
                     Partition(held.last_ranking[name], name)

@@ -17,12 +17,12 @@ from typing import Any
 from paper_assets.errors import DoubtfulDay, IncompleteFeed, InvalidInput, SourceError
 from paper_assets.paper import Paper
 from paper_assets.pipeline.profiles import followed_categories
+from paper_assets.pipeline.staleness import PAPERS
 from paper_assets.pipeline.step import (
     Bars,
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Partition,
     Product,
@@ -256,7 +256,7 @@ def _no_weekday_without_papers(workspace: Workspace, partitions: Sequence[Partit
 
 
 STEP = Step(
-    name=NAME,
+    tracked=PAPERS,
     products=(
         Product(
             name=NAME,
@@ -279,7 +279,6 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.DAY,
     group="papers",
     code_version="1",
     make=_make,

@@ -4,24 +4,28 @@ Belongs here: loading the ratings, storing the trained model, and preparing it f
 trained and weighed (learning/), how it changes a ranking (ranking/preferences.py).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import date
-from hashlib import sha256
 
 import numpy as np
 
-from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, Evidence, RatedPapers, rated_papers, train, weigh
-from paper_assets.learning.ratings import TrainingInputs, training_inputs_of
+from paper_assets.learning.preference_model import Evidence, RatedPapers, rated_papers, train, weigh
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table, text_hash
+from paper_assets.pipeline.learning_inputs import (
+    CODE_VERSION,
+    compared_papers,
+    inputs_of_model,
+    training_inputs,
+    training_labels,
+)
 from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.pipeline.profiles import usable_profile
-from paper_assets.pipeline.staleness import PREFERENCES
+from paper_assets.pipeline.staleness import LEARNING
 from paper_assets.pipeline.step import (
     Bars,
     Columns,
-    Grid,
     Link,
     Made,
     Partition,
@@ -33,57 +37,18 @@ from paper_assets.pipeline.step import (
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.preferences import (
     LEARNED_DIMENSIONS,
     Preferences,
     scaled,
 )
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
-from paper_assets.stores.embeddings import embedded_with_others, keep_vectors, vectors_of
-from paper_assets.stores.feedback import StoredModel, model_inputs, replace_model, stored_model
+from paper_assets.stores.embeddings import keep_vectors, vectors_of
+from paper_assets.stores.feedback import NOTHING_RATED, StoredModel, model_inputs, replace_model, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "9"  # raise it when the training or the weighing changes
-OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 _ANY_DAY = date(2000, 1, 1)  # recency is not learned from, so any day will do
-_NOTHING = "nothing rated"
-
-
-def training_labels(training: TrainingInputs, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
-    """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
-
-    Imported papers are liked papers, which the library view compares with (G4), and teach nothing. A paper kept for
-    later is liked a little, and so is one with a reading signal that is not rated; the strongest signal counts.
-    """
-    rated = {each.paper_id for each in training.ratings}
-    found = [
-        (each.rated_at, each.paper_id, each.rating == "worth", 1.0)
-        for each in training.ratings
-        if each.rating != "later" and each.given_in != "import"
-    ]
-    if profile.content.ranking.learn_from_reading:
-        found += [
-            (each.first_at, each.paper_id, True, SIGNAL_WEIGHTS[each.kind])
-            for each in training.signals
-            if each.paper_id not in rated
-        ]
-        found += [
-            (each.rated_at, each.paper_id, True, SIGNAL_WEIGHTS["shelf"])
-            for each in training.ratings
-            if each.rating == "later"
-        ]
-    liked, weights = dict[str, bool](), dict[str, float]()
-    for _, paper_id, worth, weight in sorted(found):
-        if paper_id not in training.forgotten.papers:
-            liked[paper_id] = worth
-            weights[paper_id] = max(weight, weights.get(paper_id, 0.0))
-    return liked, weights
-
-
-def _training_inputs(workspace: Workspace, name: str) -> TrainingInputs:
-    return training_inputs_of(workspace.warehouse, name, before=workspace.clock().date())
 
 
 def current_preferences(
@@ -137,8 +102,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         profile = usable_profile(workspace, name)
         if embedder:
             _embed_rated(workspace, profile, embedder)
-        inputs = _inputs_of(workspace, name)
-        if model_inputs(warehouse).get(name, _NOTHING) == inputs:
+        inputs = inputs_of_model(workspace, name)
+        if model_inputs(warehouse).get(name, NOTHING_RATED) == inputs:
             return False
         rated = _rated(workspace, profile, embedder)
         evidence = weigh(rated, learning=profile.content.ranking.learning)
@@ -166,7 +131,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 def _embed_rated(workspace: Workspace, profile: Profile, embedder: Embedder) -> None:
     """Embed the rated and read papers without a vector: `run` embeds the other papers last, and `start` does not."""
-    labels, _ = training_labels(_training_inputs(workspace, profile.name), profile)
+    labels, _ = training_labels(training_inputs(workspace, profile.name), profile)
     papers = papers_by_id(workspace.warehouse, list(labels))
     _, found = vectors_of(workspace.warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
     without = papers_from_table(papers.filter(~found))
@@ -180,9 +145,9 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
     The formula judges them among other papers, as it does in a list: a cosine is standardized among these.
     """
     warehouse = workspace.warehouse
-    training = _training_inputs(workspace, profile.name)
+    training = training_inputs(workspace, profile.name)
     liked, weights = training_labels(training, profile)
-    compared = [each for each, _ in _compared(warehouse, profile, liked, model=embedder.name)] if embedder else []
+    compared = [each for each, _ in compared_papers(warehouse, profile, liked, model=embedder.name)] if embedder else []
     embedded = set(compared)
     papers = papers_by_id(
         warehouse, [*(each for each in liked if each in embedded), *(each for each in compared if each not in liked)]
@@ -218,42 +183,6 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
     )
 
 
-def _compared(warehouse: Warehouse, profile: Profile, rated: Collection[str], *, model: str) -> list[tuple[str, str]]:
-    """Return (id, text hash) of the rated papers with a vector, and of others of their days.
-
-    A new day changes nothing here until one of its papers is rated.
-    """
-    categories = profile.content.feed.categories
-    return embedded_with_others(warehouse, list(rated), categories=categories, most=OTHERS, model=model)
-
-
-def _inputs_of(workspace: Workspace, name: str) -> str:
-    warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
-    training, model = _training_inputs(workspace, name), workspace.embedding_model()
-    if not training.ratings and not training.signals and name not in model_inputs(warehouse):
-        return _NOTHING
-    compared = _compared(warehouse, profile, training_labels(training, profile)[0], model=model) if model else []
-    parts = (
-        CODE_VERSION,
-        training.version,
-        profile.content_hash,
-        model or "",
-        standard_calibration().version,
-        *profile_queries(warehouse, profile, settings=workspace.settings).texts,
-        *(" ".join(each) for each in compared),
-    )
-    return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    return {each: _inputs_of(workspace, each.of_profile) for each in partitions}
-
-
-def _stored(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    kept = model_inputs(workspace.warehouse)
-    return {each: kept.get(each.of_profile, _NOTHING) for each in partitions}
-
-
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """Report how many ratings there are, how much they count and why.
 
@@ -262,7 +191,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """
     stored = stored_model(workspace.warehouse, partition.of_profile)
     if stored is None:
-        return Report(_NOTHING)
+        return Report(NOTHING_RATED)
     profile = usable_profile(workspace, partition.of_profile)
     evidence = _evidence(stored, profile)
     return Report(
@@ -300,10 +229,10 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
 
 
 STEP = Step(
-    name=PREFERENCES,
+    tracked=LEARNING,
     products=(
         Product(
-            name=PREFERENCES,
+            name=LEARNING.name,
             description="What the reader's ratings teach about words, meaning and dimensions, how much it counts in "
             "the ranking, and the evidence for that.",
             kinds=frozenset({"duckdb"}),
@@ -312,11 +241,8 @@ STEP = Step(
             any_day=frozenset({"paper_embeddings"}),
         ),
     ),
-    grid=Grid.PROFILE,
     group="profiles",
     code_version=CODE_VERSION,
-    inputs=_inputs,
-    stored=_stored,
     make=_make,
     trigger="new_ratings",
 )

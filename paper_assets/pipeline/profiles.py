@@ -86,6 +86,11 @@ def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> Pr
     )
 
 
+def asks_for_rewrites(profile: Profile) -> bool:
+    """Return whether the profile asks for rewrites of its best papers."""
+    return bool(profile.content.rewriting.target_levels and profile.content.rewriting.papers)
+
+
 def usable_profile(workspace: "Workspace", name: str) -> Profile:
     """Load the profile, or its last valid content if the folder is broken or missing (logged).
 

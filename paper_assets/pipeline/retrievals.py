@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import date
 from hashlib import sha256
 from typing import Any
@@ -12,12 +11,12 @@ from paper_assets.interpreting.fulltexts import import_pdfs
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.profiles import remembered_profile
+from paper_assets.pipeline.question_inputs import CODE_VERSION, data_types, inputs_of
 from paper_assets.pipeline.staleness import RETRIEVALS
 from paper_assets.pipeline.step import (
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Markdown,
     Partition,
@@ -49,15 +48,10 @@ from paper_assets.settings import Settings
 from paper_assets.sources.table import page_of
 from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.documents import (
-    DataType,
-    origins_of,
     replace_retrievals,
     retrieval_inputs,
     retrievals_of,
-    texts_to_embed,
 )
-from paper_assets.stores.embeddings import unembedded_count
-from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.warehouse import Warehouse
 
 _PRIVATE = "a private document of the profile"
@@ -235,7 +229,6 @@ def documents_are_within_the_requested_dates(
 
 
 NAME = RETRIEVALS.name
-CODE_VERSION = "2"  # raise it when retrieval or grading change, so that stored answers are made again
 _UNFINISHED = " unfinished"  # ends the fingerprint of answers with a side that failed, so that they are made again
 
 
@@ -265,7 +258,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             unread[name] = import_own_pdfs(warehouse, profiles[name], plans, embedder=model)
             for fault in unread[name]:
                 workspace.log.warning(fault)
-            if model is not None and "fulltext" in _data_types(plans):
+            if model is not None and "fulltext" in data_types(plans):
                 synced = sync_documents(warehouse, workspace.vector_index, "fulltext", model=model.name)
                 workspace.log.info(f"index: {synced}")
         new = keep_retrievals(
@@ -290,37 +283,6 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     answers = retrievals_of(workspace.warehouse, partition.of_day, partition.of_profile)
     unread = made.details.get(partition.of_profile, ())
     return retrieval_report(partition.of_day, partition.of_profile, answers, unread=unread)
-
-
-def inputs_of(
-    warehouse: Warehouse,
-    profile: Profile,
-    as_of: date,
-    *,
-    model: str | None,
-    judge: str | None,
-    writer: str | None,
-    settings: Settings,
-) -> str:
-    """Hash all that the answers of a day depend on: the plans, every document until that day, models, configuration,
-    code.
-
-    Returns 32 hex digits. Raises InvalidProfile.
-    """
-    plans = questions_of(profile, settings)
-    parts = {
-        "plans": [plan.content_hash for plan in plans],
-        "profile": profile.name,
-        "as_of": as_of.isoformat(),
-        "held": {each: _document_state(warehouse, each, as_of, model) for each in _data_types(plans)},
-        "model": model,
-        "grader": settings.cross_encoder if any(plan.generation_required for plan in plans) else None,
-        "judge": judge if any(plan.asks_for_stances for plan in plans) else None,
-        "config": asdict(settings.retrieval),
-        "code": CODE_VERSION,
-        **({"writer": writer} if any(plan.answer for plan in plans) else {}),
-    }
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def keep_retrievals(
@@ -368,28 +330,13 @@ def import_own_pdfs(
 ) -> tuple[str, ...]:
     """Read the profile's local PDFs if a plan needs full texts; return the faults of those that cannot be read."""
     folder = profile.path / "pdf" if profile.path else None
-    if folder is None or "fulltext" not in _data_types(plans):
+    if folder is None or "fulltext" not in data_types(plans):
         return ()
     return tuple(import_pdfs(warehouse, embedder, profile.name, folder).failures.values())
 
 
-def _data_types(plans: Sequence[Plan]) -> list[DataType]:
-    return sorted({data_type for plan in plans for data_type in plan.data_types})
-
-
-def _document_state(warehouse: Warehouse, data_type: DataType, as_of: date, model: str | None) -> list[object]:
-    """Hash the documents of a type and which of them have a vector."""
-    if data_type == "abstract":
-        found = {f"{day}": content for day, content in day_fingerprints(warehouse, None, as_of).items()}
-        without = unembedded_count(warehouse, None, as_of, model=model) if model else 0
-    else:
-        found = origins_of(warehouse, data_type)
-        without = len(texts_to_embed(warehouse, data_type, model=model)[0]) if model else 0
-    return [sha256(json.dumps(found, sort_keys=True).encode()).hexdigest(), without]
-
-
 STEP = Step(
-    name=NAME,
+    tracked=RETRIEVALS,
     products=(
         Product(
             name=NAME,
@@ -412,14 +359,10 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.PROFILE_DAY,
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=RETRIEVALS.inputs,
-    stored=RETRIEVALS.stored,
     trigger="new_papers_or_profile",
-    backfills=False,
 )
 
 

@@ -24,15 +24,14 @@ from paper_assets.errors import (
     named_error,
 )
 from paper_assets.models.llm_config import Usage
-from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.profiles import usable_profile
-from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, asks_for_rewrites, decided_lately
+from paper_assets.pipeline.rewrite_items import known_step, wanted_items
+from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, decided_lately
 from paper_assets.pipeline.step import (
     Bars,
     Check,
     Checked,
     Columns,
-    Grid,
     Made,
     Partition,
     Product,
@@ -51,20 +50,15 @@ from paper_assets.rewriting.loop import (
     embed_published,
     state_of,
     status_in_words,
-    step_of,
-    stored_task,
 )
-from paper_assets.rewriting.policy import Done, Wait, Write
+from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
-from paper_assets.rewriting.writing import Writer, new_item
+from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.chroma_collections import sync_documents
-from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_progress import asked_by, replace_set
 from paper_assets.stores.rewrites import (
     Attempt,
-    NewItem,
     RewriteItem,
     rewrite_items,
     rewrites_of,
@@ -180,15 +174,6 @@ def waiting_too_long(items: Iterable[RewriteItem], *, as_of: datetime, config: R
     return [item for item in items if isinstance(known_step(item, config=config), Wait) and item.moved_at <= since]
 
 
-def known_step(item: RewriteItem, *, config: RewritingConfig) -> Write | Wait | Done | None:
-    """Return the next step of an item; None, with the traceback in the log, if it cannot be determined."""
-    try:
-        return step_of(item, config=config)
-    except Exception as error:  # of one rewrite; callers that count or show all of them continue
-        named_error(error, f"the rewrite of {item.paper_id} for {item.target_level}")
-        return None
-
-
 def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     """Check that no rewrite of any partition has waited for a decision for days."""
     config = workspace.settings.rewriting
@@ -301,26 +286,6 @@ def ask_for_rewrites(warehouse: Warehouse, profile: Profile, day: date, *, now: 
     return [item.item for item in items]
 
 
-def wanted_items(warehouse: Warehouse, profile: Profile, day: date) -> list[NewItem]:
-    """Return one item for each of the day's best papers and each level that the profile requests, possibly none.
-
-    Raises NotComputed without a ranking of the day.
-    """
-    wanted = profile.content.rewriting
-    if not asks_for_rewrites(profile):
-        return []
-    best = ranking(warehouse, day, profile.name).rows.slice(0, wanted.papers).column("paper_id").to_pylist()
-    papers = papers_from_table(papers_by_id(warehouse, best))
-    levels = dict.fromkeys(wanted.target_levels)
-    spoken = wanted.language
-    return [
-        stored_task(warehouse, new_item(paper, level, language=spoken))
-        for paper in papers
-        if paper.abstract.strip()
-        for level in levels
-    ]
-
-
 def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
     """Count the rewrites of each profile's days that wait for a person."""
     waiting = [item.item for item in unfinished_items(warehouse) if isinstance(known_step(item, config=config), Wait)]
@@ -391,7 +356,7 @@ def _nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Part
 
 
 STEP = Step(
-    name=NAME,
+    tracked=REWRITES,
     products=(
         Product(
             name=NAME,
@@ -419,15 +384,10 @@ STEP = Step(
             ),
         ),
     ),
-    grid=Grid.PROFILE_DAY,
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    inputs=REWRITES.inputs,
-    stored=REWRITES.stored,
     reported=_reported,
-    waits_for=REWRITES.waits_for,
     trigger="new_ranking",
-    backfills=False,
     pool="llm",
 )

@@ -1,23 +1,34 @@
-"""Determine which days of which profiles are out of date, without the code that makes them.
+"""Determine what is out of date, without the code that makes it: the one definition of due (A2).
 
-For each step with a partition for each profile and day: the fingerprint of what the day would be made from now, that of
-what it was made from, and what it waits for. `status` and Health need no more, so nothing that makes pages, answers or
-rewrites is imported here; functions that need it for what has changed, or for what few profiles ask for, import it.
+`TRACKED` lists for each step the fingerprint of what a partition would be made from now, that of what it was made from,
+and what it waits for. `run`, `status`, Health and the daemon's sensor ask it. `status` is to start quickly, so modules
+that render pages, parse questions or load what is learned are imported where they are needed; none of them imports this
+one.
 
-To add such a step, write both fingerprints here, list them in `PROFILE_DAYS`, and build its `Step` from that.
+To add a step, write both fingerprints here or in a module beside its step, add a line to `TRACKED`, and build the
+`Step` from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 
 from paper_assets.delivery.options import load_delivery
 from paper_assets.errors import InvalidProfile, named_error
 from paper_assets.pipeline.day_inputs import inputs_by_day
-from paper_assets.pipeline.profiles import usable_profile
-from paper_assets.pipeline.step import Partition, Tracked, ascending, by_profile, stale
+from paper_assets.pipeline.profiles import asks_for_rewrites, usable_profile
+from paper_assets.pipeline.step import (
+    WHOLE,
+    Grid,
+    Partition,
+    Tracked,
+    ascending,
+    by_profile,
+    days_of,
+    on_request,
+    stale,
+)
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.settings import RewritingConfig, Settings
@@ -26,17 +37,19 @@ from paper_assets.stores.digests import (
     code_state,
     current_feed,
     deliveries,
-    digest_path,
     digests_made,
     pages_state,
     papers_of_digests,
-    read_page,
     remember_digests,
     remember_feed,
     rows_of_digests,
+    settings_of_pages,
+    stored_version,
 )
 from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
-from paper_assets.stores.feedback import model_inputs, rated_profiles
+from paper_assets.stores.embeddings import days_without_vectors
+from paper_assets.stores.feedback import NOTHING_RATED, model_inputs, rated_profiles
+from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import Spans, days_ranked, latest_ranking_day, output_paths, stored_inputs
 from paper_assets.stores.rewrite_progress import decided_items
@@ -45,9 +58,47 @@ from paper_assets.stores.warehouse import Warehouse
 
 GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be continued for this long is no longer tried
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
-PREFERENCES = "preference_model"  # the step that learns from ratings (pipeline/preferences.py)
 _MISSING = "missing"  # content of missing pages; differs from that of every page
 _NOTHING_ASKED, NO_REWRITES = "no questions", "none"
+
+
+def embedding_version(papers: str, model: str) -> str:
+    """Return the data version of a day's embeddings, which changes with the day's papers or the model."""
+    return sha256(f"{papers} {model}".encode()).hexdigest()[:32]
+
+
+def _embedding_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    """Return the versions of days with papers; nothing without a model, since there is nothing to make."""
+    model, days = workspace.embedding_model(), days_of(partitions)
+    if model is None or not days:
+        return {}
+    papers = day_fingerprints(workspace.warehouse, days[0], days[-1])
+    return {each: embedding_version(papers[each.of_day], model) for each in partitions if each.of_day in papers}
+
+
+def _stored_embeddings(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    """Return the versions of days on which every paper has a vector."""
+    model = workspace.embedding_model()
+    if model is None:
+        return {}
+    unfinished = days_without_vectors(workspace.warehouse, model=model)
+    current = _embedding_inputs(workspace, partitions)
+    return {each: version for each, version in current.items() if each.of_day not in unfinished}
+
+
+def _learning_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
+    found = dict.fromkeys(partitions, NOTHING_RATED)
+    rated = set(rated_profiles(workspace.warehouse)) | set(model_inputs(workspace.warehouse))
+    if with_ratings := [each for each in partitions if each.of_profile in rated]:
+        from paper_assets.pipeline.learning_inputs import inputs_of_model  # imports the learning package
+
+        found |= {each: inputs_of_model(workspace, each.of_profile) for each in with_ratings}
+    return found
+
+
+def _stored_models(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
+    trained = model_inputs(workspace.warehouse)
+    return {each: trained.get(each.of_profile, NOTHING_RATED) for each in partitions}
 
 
 def with_options(profile: Profile, options: Mapping[str, object]) -> Profile:
@@ -98,7 +149,7 @@ def _retrieval_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> 
     asked = [each for each in partitions if profiles[each.of_profile].questions]
     if not asked:
         return found
-    from paper_assets.pipeline.retrievals import inputs_of  # imports what searches and answers
+    from paper_assets.pipeline.question_inputs import inputs_of  # imports what parses questions
 
     model, judge = workspace.embedding_model(), workspace.load_judge().name
     writer = workspace.load_daily_answers().model
@@ -137,13 +188,8 @@ def _rewrite_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Ma
     return found
 
 
-def asks_for_rewrites(profile: Profile) -> bool:
-    """Return whether the profile asks for rewrites of its best papers."""
-    return bool(profile.content.rewriting.target_levels and profile.content.rewriting.papers)
-
-
 def _wanted(warehouse: Warehouse, profile: Profile, day: date) -> list[str]:
-    from paper_assets.pipeline.rewrites import wanted_items  # imports what writes them
+    from paper_assets.pipeline.rewrite_items import wanted_items  # imports the rewriting package
 
     return [item.item for item in wanted_items(warehouse, profile, day)]
 
@@ -162,7 +208,7 @@ def _stored_rewrites(workspace: Workspace, partitions: Sequence[Partition]) -> M
 
 
 def _all_wait(items: Iterable[RewriteItem], config: RewritingConfig) -> bool:
-    from paper_assets.pipeline.rewrites import known_step  # imports what writes them
+    from paper_assets.pipeline.rewrite_items import known_step  # imports the rewriting package
     from paper_assets.rewriting.policy import Wait
 
     return all(isinstance(known_step(item, config=config), Wait) for item in items)
@@ -201,12 +247,12 @@ def _digest_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Map
         papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
         current = {key for key in same if same[key].inputs.papers == papers[key]}
         found = {asked[key]: same[key].version for key in current}
-        missing = {key for key in asked if key not in current and not _has_pages(settings.digests_dir, *key)}
+        missing = {key for key in asked if key not in current and stored_version(settings.digests_dir, *key) is None}
         found |= {asked[key]: _MISSING for key in days_ranked(opened, missing)} if missing else {}
         others = [key for key in asked if key not in current and key not in missing]
         if not others:
             return found
-        from paper_assets.pipeline.digests import digests_now  # imports what makes pages
+        from paper_assets.pipeline.digest_pages import digests_now  # imports what renders pages
 
         remade = digests_now(opened, others, settings=settings)
     if remade:
@@ -214,13 +260,11 @@ def _digest_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Map
     return found | {asked[key]: each.version for key, each in remade.items()}
 
 
-def _has_pages(folder: Path, profile: str, day: date) -> bool:
-    return all(digest_path(folder, profile, day, ending).exists() for ending in ("html", "md"))
-
-
-def settings_of_pages(settings: Settings) -> str:
-    """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
-    return repr((settings.rewriting, settings.desk_url, code_state()))
+def versions_of_pages(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
+    """Return the versions of the stored pages; nothing for a day that lacks one."""
+    folder = workspace.settings.digests_dir
+    found = {each: stored_version(folder, each.of_profile, each.of_day) for each in partitions}
+    return {each: version for each, version in found.items() if version is not None}
 
 
 def _stored_digests(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
@@ -232,30 +276,13 @@ def _stored_digests(workspace: Workspace, partitions: Sequence[Partition]) -> Ma
     return {each: version for each, version in found.items() if each not in undone}
 
 
-def versions_of_pages(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
-    """Return the versions of the stored pages; nothing for a day that lacks one."""
-    folder = workspace.settings.digests_dir
-    found = {}
-    for each in partitions:
-        pages = [read_page(folder, each.of_profile, each.of_day, ending) for ending in ("html", "md")]
-        whole = [page for page in pages if page is not None]
-        if len(whole) == len(pages):
-            found[each] = version_of_pages(whole)
-    return found
-
-
-def version_of_pages(pages: Sequence[bytes]) -> str:
-    """Return the fingerprint of a day's pages."""
-    return sha256(b"\0".join(pages)).hexdigest()[:32]
-
-
 def _feed_is_current(profile: str, *, settings: Settings) -> bool:
     """Return whether the profile's feed was made from the pages beside it."""
     folder, warehouse = settings.digests_dir, settings.warehouse_path
     state = f"{code_state()} {settings.desk_url} {pages_state(folder, profile, latest=IN_FEED)}"
     if current_feed(warehouse, profile) == state:
         return True
-    from paper_assets.pipeline.digests import feed_equals_pages  # imports what makes pages
+    from paper_assets.pipeline.digest_pages import feed_equals_pages  # imports what renders pages
 
     if not feed_equals_pages(profile, settings=settings):
         return False
@@ -286,41 +313,75 @@ def due_days(workspace: Workspace, profile: str) -> set[date]:
     return due | ({newest} if newest >= since and set(channels) - done else set())
 
 
-RANKINGS = Tracked(name="gatekeeper", inputs=_ranking_inputs, stored=_stored_rankings, in_order=True)
-RETRIEVALS = Tracked(name="balanced_retrievals", inputs=_retrieval_inputs, stored=_stored_retrievals)
-REWRITES = Tracked(name="paper_rewrites", inputs=_rewrite_inputs, stored=_stored_rewrites, waits_for=_rewrites_wait_for)
-DIGESTS = Tracked(name="reading_digests", inputs=_digest_inputs, stored=_stored_digests)
-PROFILE_DAYS = (RANKINGS, RETRIEVALS, REWRITES, DIGESTS)  # in the order in which a day is made
+PAPERS = on_request("arxiv_papers", Grid.DAY)  # fetched at hours of the settings
+EMBEDDINGS = Tracked(name="paper_embeddings", grid=Grid.DAY, inputs=_embedding_inputs, stored=_stored_embeddings)
+LEARNING = Tracked(name="preference_model", grid=Grid.PROFILE, inputs=_learning_inputs, stored=_stored_models)
+RANKINGS = Tracked(
+    name="gatekeeper", grid=Grid.PROFILE_DAY, inputs=_ranking_inputs, stored=_stored_rankings, in_order=True
+)
+RETRIEVALS = Tracked(
+    name="balanced_retrievals", grid=Grid.PROFILE_DAY, inputs=_retrieval_inputs, stored=_stored_retrievals
+)
+REWRITES = Tracked(
+    name="paper_rewrites",
+    grid=Grid.PROFILE_DAY,
+    inputs=_rewrite_inputs,
+    stored=_stored_rewrites,
+    waits_for=_rewrites_wait_for,
+    backfills=False,
+)
+ARCHIVE = on_request("best_practice_archive", Grid.WHOLE)  # due where Dagster knows another version than is stored
+DIGESTS = Tracked(name="reading_digests", grid=Grid.PROFILE_DAY, inputs=_digest_inputs, stored=_stored_digests)
+
+# In the order in which a day is made; pipeline/steps.py lists the steps in the same order.
+TRACKED = (PAPERS, EMBEDDINGS, LEARNING, RANKINGS, RETRIEVALS, REWRITES, ARCHIVE, DIGESTS)
+
+
+def partitions_of_days(
+    step: Tracked, profiles: Mapping[str, Profile], days: Sequence[date], *, first_day: date
+) -> list[Partition]:
+    """Return the partitions of a step on which the lists of these profiles for these ascending days depend.
+
+    Of a step by day these are all days of the longest window, from `first_day` on.
+    """
+    if step.grid is Grid.WHOLE:
+        return [WHOLE]
+    if step.grid is Grid.PROFILE:
+        return [Partition(profile=name) for name in profiles]
+    if step.grid is Grid.PROFILE_DAY:
+        return [Partition(day, name) for name in profiles for day in (days if step.backfills else days[-1:])]
+    longest = max((profile.content.feed.window_days for profile in profiles.values()), default=1)
+    earliest = max(days[0] - timedelta(days=longest - 1), first_day)
+    return [Partition(earliest + timedelta(days=at)) for at in range((days[-1] - earliest).days + 1)]
 
 
 def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
-    """Return, for each partition, the steps that are out of date."""
+    """Return, for each profile's day, the steps that are out of date, with those that it depends on."""
     late: dict[Partition, list[str]] = {each: [] for each in partitions}
-    for step in PROFILE_DAYS:
-        for each in _late_partitions(step, workspace, partitions):
-            late[each].append(step.name)
+    for step in TRACKED:
+        if step.grid is Grid.PROFILE_DAY:
+            for each in _late_partitions(step, workspace, partitions):
+                late[each].append(step.name)
+            continue
+        needed = {each: _needed(step, workspace, each) for each in partitions}
+        together = ascending({needs for found in needed.values() for needs in found})
+        outdated = set(_late_partitions(step, workspace, together))
+        for each, needs in needed.items():
+            if outdated & needs:
+                late[each].append(step.name)
     return {each: tuple(names) for each, names in late.items()}
 
 
-def late_with_learning(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, tuple[str, ...]]:
-    """Return, for each profile's day, the steps that are out of date, with what was learned from ratings."""
-    late = late_assets(workspace, partitions)
-    rated = set(rated_profiles(workspace.warehouse)) | set(model_inputs(workspace.warehouse))
-    return {
-        each: (PREFERENCES, *steps) if each.of_profile in rated and _learned_late(workspace, each) else steps
-        for each, steps in late.items()
-    }
-
-
-def _learned_late(workspace: Workspace, partition: Partition) -> bool:
-    """Return whether the profile has ratings that its model does not contain yet."""
-    from paper_assets.pipeline.preferences import STEP  # imports what trains it
-
+def _needed(step: Tracked, workspace: Workspace, partition: Partition) -> set[Partition]:
+    """Return the partitions of a step on which a profile's day depends; without the profile's content, its day."""
+    name, first_day = partition.of_profile, workspace.settings.first_day
     try:
-        return bool(stale(STEP, workspace, [Partition(profile=partition.profile)]))
-    except Exception as error:  # what it is made from cannot be read: it is not current
-        named_error(error, f"what was learned for {partition.profile}")
-        return True
+        profiles = {name: usable_profile(workspace, name)} if step.grid is Grid.DAY else {}
+    except InvalidProfile:  # the ranking reports it
+        profiles = {}
+    if step.grid is Grid.PROFILE:
+        return {Partition(profile=name)}
+    return set(partitions_of_days(step, profiles, [partition.of_day], first_day=first_day))
 
 
 def _late_partitions(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:

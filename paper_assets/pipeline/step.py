@@ -2,7 +2,7 @@
 
 Every step has a `Step` here; the Dagster assets with their data versions, checks and metadata (defs/assets.py), the
 question "is it current?" (`stale`), and the commands `run` and `status` are derived from it. To add an asset, add a
-file with a `Step` and a line in `pipeline/steps.py`.
+file with a `Step` and a line in `pipeline/steps.py`, and its `Tracked` to the table in `pipeline/staleness.py`.
 
 A report consists of values that know no interface (tables, bars, scatter plots); defs/reports.py renders them. The
 report of each asset is beside its step.
@@ -207,39 +207,57 @@ class Tracked:
 
     `inputs` returns for each partition the fingerprint of what it would be made from now, `stored` that of what it was
     made from (None: missing or incomplete): it is current if both are equal. `waits_for` describes what a partition
-    waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile.
+    waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile. `backfills`:
+    every requested day is made, otherwise the last one.
     """
 
     name: str
-    inputs: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str]] = lambda workspace, partitions: {}
-    stored: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str | None]] = lambda workspace, asked: {}
+    grid: Grid
+    inputs: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str]]
+    stored: Callable[[Workspace, Sequence[Partition]], Mapping[Partition, str | None]]
     waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
     in_order: bool = False
+    backfills: bool = True
+
+
+def on_request(name: str, grid: Grid) -> Tracked:
+    """Return the definition of a step that is made only when a person or a schedule requests it."""
+    return Tracked(
+        name=name, grid=grid, inputs=lambda workspace, partitions: {}, stored=lambda workspace, partitions: {}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step(Tracked):
-    """One or several products made together, partition by partition.
+class Step:
+    """One or several products made together, partition by partition; `tracked` determines when.
 
     `make` makes the partitions, ascending; it can make some of several `products` only. `reported` returns for each
     product and stored partition the data version that Dagster should know, unless a run was killed before reporting it.
-    `backfills`: the command line makes it for every requested day, otherwise for the last one. `reports_only_read`:
-    reports and checks use the warehouse and no other store, and write nothing.
+    `reports_only_read`: reports and checks use the warehouse and no other store, and write nothing.
     """
 
+    tracked: Tracked
     products: tuple[Product, ...]
-    grid: Grid
     group: str
     code_version: str
     make: Callable[[Workspace, Sequence[Partition], frozenset[str]], Made]
     trigger: Trigger = "nothing"
     reported: Reported = lambda workspace, partitions: {}
-    backfills: bool = True
     reports_only_read: bool = False
     partitions_per_run: int | None = 100
     retries: int = 2
     retry_delay: int = 30  # seconds before the first one, twice as long before each further one
     pool: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the step."""
+        return self.tracked.name
+
+    @property
+    def grid(self) -> Grid:
+        """Return the partitioning of its assets."""
+        return self.tracked.grid
 
     @property
     def makes(self) -> frozenset[str]:

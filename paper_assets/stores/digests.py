@@ -28,6 +28,7 @@ from typing import Literal
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
+from paper_assets.settings import Settings
 from paper_assets.stores.locks import store_lock
 from paper_assets.stores.stamps import digests_file, file_states
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
@@ -363,6 +364,23 @@ def code_state() -> str:
     The result is cached, because this process continues with the code that it has loaded; call it early.
     """
     return f"{file_states([Path(__file__).parents[1]])}"
+
+
+def settings_of_pages(settings: Settings) -> str:
+    """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
+    return repr((settings.rewriting, settings.desk_url, code_state()))
+
+
+def version_of_pages(pages: Sequence[bytes]) -> str:
+    """Return the fingerprint of a day's pages."""
+    return sha256(b"\0".join(pages)).hexdigest()[:32]
+
+
+def stored_version(folder: Path, profile: str, day: date) -> str | None:
+    """Return the fingerprint of a day's stored pages; None if one is missing."""
+    pages = [read_page(folder, profile, day, ending) for ending in ("html", "md")]
+    whole = [page for page in pages if page is not None]
+    return version_of_pages(whole) if len(whole) == len(pages) else None
 
 
 def rows_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: str) -> dict[Key, str]:

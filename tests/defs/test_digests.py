@@ -15,8 +15,7 @@ from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
-from paper_assets.pipeline import digests as digests_step
-from paper_assets.pipeline import staleness
+from paper_assets.pipeline import digest_pages
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.digests import STEP, missing_from_pages, write_digest
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
@@ -25,6 +24,7 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
+from paper_assets.stores import digests as stored_digests
 from paper_assets.stores.documents import replace_retrievals
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
@@ -308,13 +308,13 @@ def test_a_digest_is_out_of_date_exactly_if_its_pages_would_differ(graph: Graph,
     keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
     graph.materialize(MONDAY, TUESDAY)
     partition = Partition(TUESDAY, "ponds")
-    assert stale(STEP, graph.workspace, [partition]) == []
+    assert stale(STEP.tracked, graph.workspace, [partition]) == []
     make, differs = CHANGES[change]
     make(graph)
-    remembered = STEP.inputs(graph.workspace, [partition])
+    remembered = STEP.tracked.inputs(graph.workspace, [partition])
     digests_file(graph.settings.warehouse_path).unlink()
-    assert STEP.inputs(graph.workspace, [partition]) == remembered, "as without what is remembered"
-    assert stale(STEP, graph.workspace, [partition]) == ([partition] if differs else [])
+    assert STEP.tracked.inputs(graph.workspace, [partition]) == remembered, "as without what is remembered"
+    assert stale(STEP.tracked, graph.workspace, [partition]) == ([partition] if differs else [])
 
 
 def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_has_changed(
@@ -323,16 +323,16 @@ def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_ha
     graph.ranked(MONDAY, TUESDAY)
     graph.materialize(MONDAY, TUESDAY)
     rendered: list[date] = []
-    render = digests_step._pages
+    render = digest_pages.pages_of
     monkeypatch.setattr(
-        digests_step, "_pages", lambda digest, settings: rendered.append(digest.day) or render(digest, settings)
+        digest_pages, "pages_of", lambda digest, settings: rendered.append(digest.day) or render(digest, settings)
     )
     asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
-    assert stale(STEP, graph.workspace, asked) == [] and rendered == []
-    monkeypatch.setattr(staleness, "code_state", lambda: "another version")
-    assert stale(STEP, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
+    assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == []
+    monkeypatch.setattr(stored_digests, "code_state", lambda: "another version")
+    assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
     digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
-    assert stale(STEP, graph.workspace, asked) == [] and len(rendered) == 4
+    assert stale(STEP.tracked, graph.workspace, asked) == [] and len(rendered) == 4
 
 
 def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_other(
@@ -340,7 +340,7 @@ def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_othe
 ) -> None:
     graph.ranked(MONDAY, TUESDAY)
     rendered: list[date] = []
-    render, read = digests_step._pages, digests_step._stored_day
+    render, read = digest_pages.pages_of, digest_pages._stored_day
 
     def counted(digest: Any, settings: Any) -> Any:
         rendered.append(digest.day)
@@ -351,15 +351,18 @@ def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_othe
             raise ZeroDivisionError
         return read(warehouse, profile, day)
 
-    monkeypatch.setattr(digests_step, "_pages", counted)
+    for module in ("digest_pages", "digests"):
+        monkeypatch.setattr(f"paper_assets.pipeline.{module}.pages_of", counted)
     asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
-    assert stale(STEP, graph.workspace, [*asked, Partition(date(2026, 2, 1), "ponds")]) == asked and rendered == []
-    monkeypatch.setattr(digests_step, "_stored_day", broken)
+    assert (
+        stale(STEP.tracked, graph.workspace, [*asked, Partition(date(2026, 2, 1), "ponds")]) == asked and rendered == []
+    )
+    monkeypatch.setattr(digest_pages, "_stored_day", broken)
     made = STEP.make(graph.workspace, asked, STEP.makes)
     assert list(made.new) == asked[1:] and list(made.failures) == asked[:1] and rendered == [TUESDAY]
-    monkeypatch.setattr(digests_step, "_stored_day", read)
-    assert stale(STEP, graph.workspace, asked) == asked[:1]
+    monkeypatch.setattr(digest_pages, "_stored_day", read)
+    assert stale(STEP.tracked, graph.workspace, asked) == asked[:1]
     assert graph.materialize(MONDAY, TUESDAY).success
     (graph.folder / "ponds" / f"{MONDAY}.md").unlink()
     rendered.clear()
-    assert stale(STEP, graph.workspace, asked) == asked[:1] and rendered == []
+    assert stale(STEP.tracked, graph.workspace, asked) == asked[:1] and rendered == []

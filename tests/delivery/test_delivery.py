@@ -20,7 +20,8 @@ from paper_assets.digests.mail import is_public
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.cli import exchange
 from paper_assets.pipeline.deliveries import deliver, undelivered
-from paper_assets.pipeline.digests import STEP, gather, outgoing_digest
+from paper_assets.pipeline.digest_pages import gather
+from paper_assets.pipeline.digests import STEP, outgoing_digest
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
@@ -158,12 +159,12 @@ def test_what_was_refused_is_a_failed_check_and_goes_out_with_the_next_run(
     assert check.check_name == "digests_were_sent"
     failed = str(check.metadata["failed"].value)
     assert "452 the disk is full" in failed and f"{HOOK}: it answered HTTP 404" in failed
-    assert stale(STEP, out.workspace, [Partition(MONDAY, "ponds")]) == [Partition(MONDAY, "ponds")]
+    assert stale(STEP.tracked, out.workspace, [Partition(MONDAY, "ponds")]) == [Partition(MONDAY, "ponds")]
     box.answer = "250 taken"
     outcome = out.materialize(MONDAY)
     assert all(each.passed for each in outcome.get_asset_check_evaluations())
     assert (len(box.mails), len(posts)) == (1, 2)
-    assert stale(STEP, out.workspace, [Partition(MONDAY, "ponds")]) == []
+    assert stale(STEP.tracked, out.workspace, [Partition(MONDAY, "ponds")]) == []
 
 
 @pytest.mark.parametrize("broken", ["mail", "webhook"])

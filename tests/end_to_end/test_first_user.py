@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from paper_assets.learning.ratings import ratings_by_id
-from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_progress import keep_attempt, replace_set

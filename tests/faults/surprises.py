@@ -58,7 +58,7 @@ class Surprise(RuntimeError):
 PLANTS: Mapping[str, tuple[str, str]] = {
     "profile is loaded": ("pipeline.profiles", "load_valid_profile"),
     "profile is stored": ("pipeline.profiles", "keep_profile"),
-    "ratings are fingerprinted": ("pipeline.preferences", "_inputs_of"),
+    "ratings are fingerprinted": ("pipeline.learning_inputs", "inputs_of_model"),
     "day's inputs are gathered": ("pipeline.gatekeeper", "profile_day"),
     "candidates are filtered": ("pipeline.gatekeeper", "keep_candidates"),
     "papers are filtered": ("pipeline.rankings", "judged_papers"),
@@ -71,11 +71,11 @@ PLANTS: Mapping[str, tuple[str, str]] = {
     "questions are answered": ("pipeline.retrievals", "keep_retrievals"),
     "rewrites are opened": ("pipeline.rewrites", "ask_for_rewrites"),
     "rewrites are chosen": ("pipeline.rewrites", "wanted_items"),
-    "digest is gathered": ("pipeline.digests", "_stored_day"),
+    "digest is gathered": ("pipeline.digest_pages", "_stored_day"),
     "digest is built": ("pipeline.digests", "digest_of"),
-    "pages are rendered": ("pipeline.digests", "_pages"),
+    "pages are rendered": ("pipeline.digests", "pages_of"),
     "pages are written": ("pipeline.digests", "keep_digest"),
-    "feed is written": ("pipeline.digests", "_feed"),
+    "feed is written": ("pipeline.digests", "feed_of"),
     "delivery is planned": ("pipeline.digests", "due_days"),
     "paper is shown": ("digests.content", "entry_of"),
 }

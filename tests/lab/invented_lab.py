@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from paper_assets.pipeline.digests import write_digest
-from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.profiles import add_person, people_file

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.pipeline.digests import write_digest
-from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, replace_set

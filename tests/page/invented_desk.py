@@ -15,7 +15,7 @@ from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.retrievals import keep_retrievals
-from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.settings import load_settings

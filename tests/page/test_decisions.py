@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from paper_assets.interfaces.page.display import with_mathml
 from paper_assets.interfaces.page.rewrites import whole_formulas
 from paper_assets.pipeline.retrievals import ask
-from paper_assets.pipeline.rewrites import wanted_items
+from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge

@@ -57,12 +57,12 @@ def rate_frogs_and_stones(day: Day, frogs: str = "worth", stones: str = "no", *,
 def learn(day: Day) -> list[Partition]:
     """Bring the model up to date; return what was stale."""
     workspace = open_workspace(day.settings, {}, clock=lambda: NOW)
-    todo = stale(STEP, workspace, [ANN])
+    todo = stale(STEP.tracked, workspace, [ANN])
     made = STEP.make(workspace, todo, STEP.makes)
     assert not made.failures
     for each in todo:
         STEP.products[0].report(workspace, each, made)
-    assert stale(STEP, workspace, [ANN]) == []
+    assert stale(STEP.tracked, workspace, [ANN]) == []
     return todo
 
 
@@ -311,7 +311,7 @@ def test_a_rating_given_while_the_model_is_made_is_learned_from_afterwards(day: 
     made = STEP.make(workspace, [ANN], STEP.makes)
     assert given and not made.failures
     before = day.ranked()
-    assert stale(STEP, workspace, [ANN]) == [ANN], "what came in between is known to be missing"
+    assert stale(STEP.tracked, workspace, [ANN]) == [ANN], "what came in between is known to be missing"
     learn(day)
     kept = stored_model(day.warehouse, "ann")
     assert kept and len(kept.rated) == 21

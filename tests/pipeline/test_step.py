@@ -7,30 +7,26 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import InvalidProfile, RateLimited
-from paper_assets.pipeline.staleness import PROFILE_DAYS
-from paper_assets.pipeline.step import Grid, Made, Partition, Step, failure_of, make_each, stale
+from paper_assets.pipeline.staleness import TRACKED
+from paper_assets.pipeline.step import Grid, Made, Partition, Step, Tracked, failure_of, make_each, stale
 from paper_assets.pipeline.steps import STEPS
 
 DAYS = [date(2026, 3, day) for day in (2, 3, 4)]
 ANN, BOB = ([Partition(day, name) for day in DAYS] for name in ("ann", "bob"))
 
 
-def step(stored: Mapping[Partition, str], **more: Any) -> Step:
+def step(stored: Mapping[Partition, str], **more: Any) -> Tracked:
     """A step whose partitions should all be made from "new"."""
-    return Step(
+    return Tracked(
         name="invented",
-        products=(),
         grid=Grid.PROFILE_DAY,
-        group="tests",
-        code_version="1",
-        make=lambda workspace, partitions, wanted: Made(),
         inputs=lambda workspace, partitions: dict.fromkeys(partitions, "new"),
         stored=lambda workspace, partitions: {each: stored.get(each) for each in partitions},
         **more,
     )
 
 
-def stale_of(found: Step, partitions: Sequence[Partition]) -> list[Partition]:
+def stale_of(found: Tracked, partitions: Sequence[Partition]) -> list[Partition]:
     nothing: Any = None  # these steps open no workspace
     return stale(found, nothing, partitions)
 
@@ -86,13 +82,10 @@ def test_every_product_rests_on_what_is_made_before_it(one: Step) -> None:
     assert {dep for product in one.products for dep in product.deps} <= before | one.makes
 
 
-def test_status_checks_every_step_of_a_profile_and_day_by_the_fingerprints_that_run_compares() -> None:
-    steps = [step for step in STEPS if step.grid is Grid.PROFILE_DAY]
-    assert [each.name for each in PROFILE_DAYS] == [step.name for step in steps]
-    for checked, step in zip(PROFILE_DAYS, steps, strict=True):
-        assert (checked.inputs, checked.stored, checked.waits_for, checked.in_order) == (
-            step.inputs,
-            step.stored,
-            step.waits_for,
-            step.in_order,
-        )
+def test_run_status_and_the_daemon_ask_for_every_step_of_every_grid() -> None:
+    assert [step.tracked for step in STEPS] == [*TRACKED]
+
+
+def test_a_step_without_inputs_or_stored_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"inputs.*stored"):
+        Tracked(name="invented", grid=Grid.DAY)  # type: ignore[call-arg]

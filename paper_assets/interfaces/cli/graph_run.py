@@ -22,6 +22,7 @@ from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import Grid, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
@@ -113,17 +114,11 @@ def _current_lists(workspace: Workspace, instance: Any, profiles: ProfilesFound,
         model, done = together.embedding_model(), runs.RunResult()
         if model is None or unembedded_count(opened, None, None, model=model):
             return None
-        for step, partitions in _steps_of_day(together, profiles, day):
+        for step, partitions in _steps_of_days(together, profiles, [day]):
             if runs.is_due(instance, together, step, partitions, done):
                 return None
         return [_shown(together, Partition(day, profile), done) for profile in profiles.readable]
     return None  # an input is missing
-
-
-def _steps_of_day(workspace: Workspace, profiles: ProfilesFound, day: date) -> Iterator[tuple[Step, list[Partition]]]:
-    """Yield the steps of a run for one day in order, each with its partitions."""
-    yield embeddings.STEP, _window(workspace, profiles, day, day)
-    yield from _steps_of_days(profiles, [day], day)
 
 
 def _updated(
@@ -134,17 +129,19 @@ def _updated(
     report_profiles(instance, profiles)
     report_ratings(instance, workspace)
     done, home = runs.RunResult(), workspace.settings.home
-    report_stage(home, "embedding the papers of the last days")
-    with progress_bar("embedding papers") as count:
-        windows = _window(workspace, profiles, first, last)
-        runs.bring_up_to_date(instance, replace(workspace, progress=count), embeddings.STEP, windows, done)
     filled = paper_counts(workspace.warehouse)
     days = [first + timedelta(days=i) for i in range((last - first).days + 1)]
     days = [day for day in days if day in filled or day == last]
-    report_stage(home, "ranking the papers")
-    with progress_bar("ranking profiles") as count:
-        for step, partitions in _steps_of_days(profiles, days, last):
-            runs.bring_up_to_date(instance, replace(workspace, progress=count), step, partitions, done)
+    steps = list(_steps_of_days(workspace, profiles, days))
+    for stage, bar, is_by_day in (
+        ("embedding the papers of the last days", "embedding papers", True),
+        ("ranking the papers", "ranking profiles", False),
+    ):
+        report_stage(home, stage)
+        with progress_bar(bar) as count:
+            for step, partitions in steps:
+                if (step.grid is Grid.DAY) is is_by_day:
+                    runs.bring_up_to_date(instance, replace(workspace, progress=count), step, partitions, done)
     shown: list[Mapping[str, Any]] = []
     unexpected: list[PaperAssetsError] = []
     with workspace.warehouse.read_together() as opened:
@@ -159,21 +156,13 @@ def _updated(
     return shown, [*done.failures.values(), *unexpected]
 
 
-def _steps_of_days(profiles: ProfilesFound, days: Sequence[date], last: date) -> Iterator[tuple[Step, list[Partition]]]:
-    """Yield the steps after the embeddings in order, each with the partitions of all profiles."""
+def _steps_of_days(
+    workspace: Workspace, profiles: ProfilesFound, days: Sequence[date]
+) -> Iterator[tuple[Step, list[Partition]]]:
+    """Yield all steps in order, each with the partitions on which the lists of these ascending days depend."""
     for step in STEPS:
-        if step.grid is Grid.PROFILE:
-            yield step, [Partition(profile=profile) for profile in profiles.readable]
-        if step.grid is Grid.PROFILE_DAY:
-            made = days if step.backfills else [last]
-            yield step, [Partition(day, profile) for profile in profiles.readable for day in made]
-
-
-def _window(workspace: Workspace, profiles: ProfilesFound, first: date, last: date) -> list[Partition]:
-    """List every day whose papers can be in a list of first..last."""
-    longest = max(profile.content.feed.window_days for profile in profiles.readable.values())
-    earliest = max(first - timedelta(days=longest - 1), workspace.settings.first_day)
-    return [Partition(earliest + timedelta(days=i)) for i in range((last - earliest).days + 1)]
+        first_day = workspace.settings.first_day
+        yield step, partitions_of_days(step.tracked, profiles.readable, days, first_day=first_day)
 
 
 def _others_embedded(
@@ -196,7 +185,7 @@ def _others_embedded(
             report_stage(settings.home, f"embedding the other stored papers, {left} left")
             runs.bring_up_to_date(instance, others, embeddings.STEP, [Partition(day) for day in month], done)
         embeddings.embed_unpartitioned(others)
-    for step, partitions in _steps_of_days(profiles, [newest], newest):
+    for step, partitions in _steps_of_days(workspace, profiles, [newest]):
         runs.bring_up_to_date(instance, workspace, step, partitions, done)
     if again := sorted(made.of_profile for made in done.made.get(gatekeeper.STEP.name, ())):
         warn(f"ranked again with the papers embedded since: {', '.join(again)}; `paper-assets today` shows the list")

@@ -173,7 +173,7 @@ def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
     with importing():
-        from paper_assets.pipeline.staleness import late_with_learning  # with the modules below, a tenth of a second
+        from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
         from paper_assets.pipeline.step import Partition
         from paper_assets.pipeline.workspace import open_workspace
 
@@ -182,7 +182,7 @@ def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]
     workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
 
     def steps_of(names: Mapping[str, date]) -> dict[str, list[str] | str]:
-        late = late_with_learning(workspace, [Partition(day, name) for name, day in names.items()])
+        late = late_assets(workspace, [Partition(day, name) for name, day in names.items()])
         return {partition.of_profile: list(steps) for partition, steps in late.items() if steps}
 
     def steps_of_one(name: str, day: date) -> list[str] | str | None:

@@ -30,7 +30,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.settings import is_kept_running
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.profiles import followed_categories, usable_profile
-from paper_assets.pipeline.staleness import late_with_learning
+from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.setup.categories import category_name
@@ -149,7 +149,7 @@ def rank_again_state(request: Request, profile: str, newest: date | None) -> Lit
         return "ranking"
     stamp = (desk.files_stamp(), newest, f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
     workspace, partition = replace(desk.workspace, warehouse=desk.warehouse), Partition(newest, profile)
-    late = desk.kept_while(f"late {profile}", stamp, lambda: late_with_learning(workspace, [partition])[partition])
+    late = desk.kept_while(f"late {profile}", stamp, lambda: late_assets(workspace, [partition])[partition])
     return "late" if late else None
 
 

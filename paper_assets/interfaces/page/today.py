@@ -45,7 +45,7 @@ from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import Paper, papers_from_table
-from paper_assets.pipeline.digests import gather
+from paper_assets.pipeline.digest_pages import gather
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET

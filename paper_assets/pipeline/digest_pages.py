@@ -1,0 +1,149 @@
+"""Gather what a day's digest is made from and render its pages, without writing or sending anything.
+
+`staleness.py` compares these pages with the stored ones; `digests.py` writes them.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from functools import partial
+
+from paper_assets.digests.content import Digest, Stored, digest_of, papers_named, without_excluded
+from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body, updated
+from paper_assets.digests.markdown import markdown_page
+from paper_assets.digests.plain_text import in_words
+from paper_assets.errors import NotComputed
+from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.changes import changes_since
+from paper_assets.settings import Settings
+from paper_assets.stores.digests import (
+    IN_FEED,
+    DigestInputs,
+    DigestMade,
+    Key,
+    feed_is_current,
+    papers_of_digests,
+    rows_of_digests,
+    settings_of_pages,
+    version_of_pages,
+)
+from paper_assets.stores.documents import retrievals_of
+from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.profiles import last_good_profile, profile_version
+from paper_assets.stores.rankings import (
+    StoredRanking,
+    candidates,
+    latest_ranking_day,
+    previous_ranking,
+    ranking,
+)
+from paper_assets.stores.rewrite_progress import last_decision
+from paper_assets.stores.rewrites import rewrites_of
+from paper_assets.stores.warehouse import Warehouse
+
+
+def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
+    """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
+    with warehouse.read_together() as opened:
+        stored, _ = _stored_day(opened, profile, day)
+    return digest_of(stored, config=settings.rewriting)
+
+
+def gathered(
+    warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
+) -> dict[Key, tuple[Stored, DigestInputs] | NotComputed]:
+    """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
+    days: dict[Key, tuple[Stored, tuple[str, ...]]] = {}
+    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
+    with warehouse.read_together() as opened:
+        for key in keys:
+            try:
+                days[key] = _stored_day(opened, *key)
+            except NotComputed as missing:
+                found[key] = missing
+        if days:
+            rows = rows_of_digests(opened, [*days], settings=settings_of_pages(settings))
+            papers = papers_of_digests(opened, {key: named for key, (_, named) in days.items()})
+    for key, (stored, named) in days.items():
+        found[key] = stored, DigestInputs(rows=rows[key], named=named, papers=papers[key])
+    return found
+
+
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, tuple[str, ...]]:
+    """Return what a digest is made from, and the ids of the papers that it names, stored or not."""
+    ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
+    changes = [
+        (since, changes_since(warehouse, then, ranked, judged=judged))
+        for since, then in _earlier(warehouse, profile, day)
+    ]
+    moves = [move for _, since in changes for move in since.moves]
+    shown = [row["paper_id"] for row in (*ranked.listed, *ranked.maybe)]
+    answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
+    named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}
+    known = papers_from_table(papers_by_id(warehouse, sorted(named)))
+    papers, of_profile = {paper.paper_id: paper for paper in known}, last_good_profile(warehouse, profile)
+    excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
+    answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
+    ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
+    stored = Stored(
+        ranking=ranked,
+        papers=papers,
+        candidates=judged.to_pylist(),
+        changes=changes,
+        answers=answers,
+        rewrites=rewrites,
+        decided_at=last_decision(warehouse, [item.item for item in rewrites]),
+        content=ranked_for.content if ranked_for else None,
+    )
+    return stored, tuple(sorted(named))
+
+
+def desk_address(settings: Settings, profile: str, day: date) -> str:
+    """Return the URL at which the desk, while running, shows the profile's day."""
+    return f"{settings.desk_url}/p/{profile}/{day}"
+
+
+def pages_of(digest: Digest, settings: Settings) -> dict[str, bytes]:
+    """Render the pages, by file ending."""
+    desk = desk_address(settings, digest.profile, digest.day)
+    return {
+        "html": html_page(digest, desk=desk).encode(),
+        "md": markdown_page(digest, desk=desk).encode(),
+    }
+
+
+def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, StoredRanking]]:
+    """Return the ranking of the previous ranked day, and the one of this day that an edit or new papers replaced."""
+    found = []
+    before = latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
+    if before is not None:
+        found.append((f"since {in_words(before)}", ranking(warehouse, before, profile)))
+    with suppress(NotComputed):
+        found.append(("since this day was last ranked", previous_ranking(warehouse, day, profile)))
+    return found
+
+
+def feed_equals_pages(profile: str, *, settings: Settings) -> bool:
+    """Make the profile's feed from its pages and compare it with the stored one."""
+    feed = partial(feed_of, profile, settings.desk_url)
+    return feed_is_current(settings.digests_dir, profile, feed=feed, latest=IN_FEED)
+
+
+def feed_of(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:
+    return atom_feed(profile, [_issue(day, page) for day, page in pages], desk=desk)
+
+
+def _issue(day: date, page: str) -> Issue:
+    title, body = title_and_body(page)
+    return Issue(day=day, title=title, body=body, updated=updated(page))
+
+
+def digests_now(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, DigestMade]:
+    """Make the pages of profiles' days and return their versions; nothing for a day without a ranking."""
+    found = {}
+    for key, ready in gathered(warehouse, keys, settings=settings).items():
+        if not isinstance(ready, NotComputed):
+            stored, inputs = ready
+            pages = pages_of(digest_of(stored, config=settings.rewriting), settings)
+            found[key] = DigestMade(inputs=inputs, version=version_of_pages(list(pages.values())))
+    return found
