@@ -12,7 +12,6 @@ from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_paper_id, unversioned
-from paper_assets.pipeline.ranking_call import rank_and_filter_papers
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.gatekeeper import Backends, Embed
@@ -319,17 +318,15 @@ def split_or_none(text: str) -> str | None:
         return None
 
 
-def ranked_now(
-    records: Any,
-    *,
+def desk_backends(
     settings: Settings,
     warehouse: Warehouse,
     environ: Mapping[str, str],
+    *,
     embed: Embed,
     deadline: Callable[[], float | None] = lambda: None,
-    **call: Any,
-) -> dict[str, Any]:
-    """Call `rank_and_filter_papers` with this desk's warehouse and embedder and the language model of `environ`.
+) -> Backends:
+    """Return what a ranking asks: this desk's warehouse, the embedder, and the language model of `environ`.
 
     `deadline`: the seconds left for a question to the model, None for its own limit.
     """
@@ -339,13 +336,12 @@ def ranked_now(
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )
-    backends = Backends(
+    return Backends(
         embed=embed,
         model=known_name(settings.embedding_model),
         find_papers=lambda ids: papers_by_id(warehouse, ids),
         verifier=verifier,
     )
-    return rank_and_filter_papers(records, settings=settings, backends=backends, **call)
 
 
 def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:

@@ -45,6 +45,17 @@ NO_BACKENDS = Backends()
 
 
 def rank_and_filter_papers(
+    papers: Sequence[Mapping[str, Any]], *, now: datetime, options: Mapping[str, Any] | None = None, **call: Any
+) -> dict[str, Any]:
+    """Call `ranked`; invalid input does not raise: `success` is then False and `error` is one line."""
+    try:
+        return ranked(papers, now=now, options=options, **call)
+    except PaperAssetsError as error:
+        count = len(papers) if isinstance(papers, Sequence) else 0
+        return failed_result(str(error), input_count=count, options=dict(options or {}), now=now)
+
+
+def ranked(
     papers: Sequence[Mapping[str, Any]],
     *,
     settings: Settings,
@@ -69,17 +80,11 @@ def rank_and_filter_papers(
         save: write the result to the rankings folder.
         progress: called before the result is saved; may raise, and then nothing is saved.
 
-    Returns:
-        The result. Invalid input does not raise: `success` is False and `error` is one line.
+    Raises PaperAssetsError.
     """
-    given = dict(options or {})
-    try:
-        reader = _reader(files, settings)
-        chosen = ranking_options(reader.profile, given)
-        result = rank_papers(papers, reader, chosen, scoring=settings.scoring, as_of=as_of, now=now, backends=backends)
-    except PaperAssetsError as error:
-        count = len(papers) if isinstance(papers, Sequence) else 0
-        return failed_result(str(error), input_count=count, options=given, now=now)
+    reader = _reader(files, settings)
+    chosen = ranking_options(reader.profile, dict(options or {}))
+    result = rank_papers(papers, reader, chosen, scoring=settings.scoring, as_of=as_of, now=now, backends=backends)
     if save:
         progress(0, None, "saving")
         name = reader.profile.name if reader.profile else None

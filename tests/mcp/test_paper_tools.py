@@ -16,6 +16,7 @@ from paper_assets.errors import LLMError
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.paper_tools import PaperTools
 from paper_assets.interpreting.clients import Clients, WaitedOnce
+from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
 from tests.desk import Desk
 from tests.interpreting.outside import Outside, outside, pdf_answer, titled
@@ -51,6 +52,12 @@ class World:
         """For the next requests only; without any, arXiv knows its papers again."""
         before = [Answer()] * len(self.outside.arxiv.requests)
         self.outside.arxiv.script = [*before, *answers] if answers else None
+
+
+def tools_over(clients: Clients) -> PaperTools:
+    tools = PaperTools(calls=Calls(secrets=Secrets({}), limit=50), settings=Settings())
+    tools.__dict__["_shared_clients"] = clients
+    return tools
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +168,7 @@ def test_a_paper_is_fetched_and_read_within_one_deadline_and_one_wait_for_the_wa
         clients = replace(
             world.clients(deadline=100.0, OPENAI_API_KEY="k"), clock=lambda: 15.0 * len(world.arxiv.requests)
         )
-        tools = PaperTools(calls=Calls(secrets=Secrets({})), clients=lambda: clients)
+        tools = tools_over(clients)
         asyncio.run(tools.analyze_paper(Nobody(), paper={"paper_id": ID}))  # type: ignore[arg-type]
         assert [each.deadline for each in seen] == [100.0 - 4 * 15.0]  # the paper, its HTML, source and PDF
         assert isinstance(seen[0].warehouse, WaitedOnce)
@@ -295,7 +302,7 @@ def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_
     with outside(tmp_path, [titled(1, "Folding Caches")]) as world, loopback_llm(slow) as llm:
         world.arxiv.pdfs[f"{ID}v1"] = pdf_answer(pdf(*PAGES))
         clients = world.clients(deadline=100.0, **llm.environ("ollama"))
-        tools = PaperTools(calls=Calls(secrets=Secrets({}), limit=50), clients=lambda: clients)
+        tools = tools_over(clients)
         first, second, third = run_in_passing_time(calls(tools))
     for answer in (first, second):
         assert answer["paper"]["paper_id"] == ID

@@ -123,7 +123,7 @@ def test_full_texts_are_fetched_in_half_of_the_time_of_a_call(monkeypatch: pytes
         raise NotComputed("no question is prepared here")
 
     monkeypatch.setattr("paper_assets.pipeline.desk_answers.prepare_question", prepare)
-    monkeypatch.setattr("paper_assets.interfaces.mcp.search_tools.embedder_or_none", lambda _: None)
+    monkeypatch.setattr("paper_assets.interfaces.mcp.tool_set.embedder_or_none", lambda _: None)
     tools = SearchTools(calls=Calls(secrets=Secrets({}), limit=20), settings=desk.settings, environ={})
     asyncio.run(tools.ask_desk(Nobody(), "Why?", fetch=2))  # type: ignore[arg-type]
     assert seconds == [10]

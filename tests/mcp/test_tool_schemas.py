@@ -1,8 +1,11 @@
 """The list of tools stays within its number of tokens and describes each argument (I9)."""
 
 import asyncio
+import inspect
 import json
+import pkgutil
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from mcp_types import Tool
 
 from benchmarks.tool_tokens import shown_to_models, tokens_about
+from paper_assets.interfaces import mcp
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.server import build_server
 from paper_assets.settings import load_settings
@@ -64,3 +68,21 @@ def test_what_models_see_is_name_description_and_arguments() -> None:
         shown = json.loads(shown_to_models(tool))
         assert set(shown) == {"name", "description", "inputSchema"}
         assert shown["description"] and "\n\n" not in shown["description"]
+
+
+def test_every_public_method_of_the_tools_is_served() -> None:
+    """Add a method or a class to a `*_tools.py`, and this names it unless a host sees it."""
+    modules = [
+        import_module(f"{mcp.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(mcp.__path__)
+        if each.name.endswith("_tools")
+    ]
+    written = {
+        name
+        for module in modules
+        for _, tool_set in inspect.getmembers(module, inspect.isclass)
+        if tool_set.__module__ == module.__name__
+        for name in vars(tool_set)
+        if not name.startswith("_")
+    }
+    assert {tool.name for tool in tools(PAPER_ASSETS_RATING_OVER_MCP="yes")} == written

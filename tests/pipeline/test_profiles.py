@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.interfaces.ranking_answers import ranked_now
+from paper_assets.interfaces.ranking_answers import desk_backends
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, load_valid_profile, profile_changes
-from paper_assets.pipeline.ranking_call import RankingFiles
+from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.settings import load_settings
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY
@@ -99,12 +99,15 @@ def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path
         load_valid_profile(folder)
     assert message in find_profiles(tmp_path).faults["lab"]
     settings = load_settings({}, tmp_path)
-    result = ranked_now(
+    result = rank_and_filter_papers(
         [{"paper_id": "2601.00001", "title": "On graphs", "abstract": "Graphs.", "authors": ["Ada Moreau"]}],
         settings=settings,
-        warehouse=Warehouse(settings.warehouse_path, deadline=5),
-        environ={},
-        embed=lambda texts: np.ones((len(texts), 1), dtype=np.float32),
+        backends=desk_backends(
+            settings,
+            Warehouse(settings.warehouse_path, deadline=5),
+            {},
+            embed=lambda texts: np.ones((len(texts), 1), dtype=np.float32),
+        ),
         now=datetime(2026, 1, 7, tzinfo=UTC),
         as_of=MONDAY,
         files=RankingFiles(profile_path=folder),

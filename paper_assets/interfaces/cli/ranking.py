@@ -21,10 +21,10 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.interfaces.ranking_answers import (
+    desk_backends,
     explanation,
     list_changes,
     newest_ranking,
-    ranked_now,
     remembering_embedder,
     shown_ranking,
 )
@@ -32,7 +32,7 @@ from paper_assets.interfaces.ranking_parameters import with_ranking_options
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.paper_id import unversioned
-from paper_assets.pipeline.ranking_call import RankingFiles
+from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.profile import load_profile, profile_folders
 from paper_assets.small_files import read_json
 from paper_assets.stores.digests import digest_path
@@ -65,12 +65,10 @@ def rank(
     """Rank papers from a JSON file and print the result as JSON. The exit code is 1 if the ranking failed."""
     settings = read_settings()
     now, warehouse = datetime.now(UTC), open_warehouse()
-    result = ranked_now(
+    result = rank_and_filter_papers(
         _papers(papers),
         settings=settings,
-        warehouse=warehouse,
-        environ=environment(),
-        embed=remembering_embedder(settings, warehouse),
+        backends=desk_backends(settings, warehouse, environment(), embed=remembering_embedder(settings, warehouse)),
         as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
         now=now,
         files=RankingFiles(

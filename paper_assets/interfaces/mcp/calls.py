@@ -1,4 +1,4 @@
-"""Run one call of a tool: the profiles and files it may name, a thread, progress, time and length limits (SPEC I6).
+"""Run one call of a tool: a thread, progress, time and length limits (SPEC I6).
 
 A call that passes its limit, or that the client cancels, is answered (or dropped) at once; its thread notices at its
 next report of progress and stops there. Results until then are stored by content, so that the repeated call continues
@@ -10,29 +10,22 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 
-from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
+from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.error_answers import TimeLimit, refusal
 from paper_assets.interfaces.values import numbers_or_null, rounded
-from paper_assets.profile import PROFILE_NAME, profile_folders
 from paper_assets.progress import Progress, WorkEnded
 from paper_assets.settings import Settings
 from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
-
-if TYPE_CHECKING:
-    from paper_assets.models.embedder import Embedder
-    from paper_assets.stores.warehouse import Warehouse
-
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
 _MOST_AT_WORK = 8  # threads of each pool; other calls wait
@@ -368,108 +361,3 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
 def call_key(*arguments: Any) -> str:
     """Return a key for what a call requests, so that an equal call is recognised."""
     return sha256(json.dumps(arguments, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()
-
-
-def open_warehouse(calls: Calls, settings: Settings) -> "Warehouse":
-    """Return the warehouse; it waits for another process no longer than a call may."""
-    from paper_assets.stores.warehouse import Warehouse
-
-    return Warehouse(settings.warehouse_path, deadline=calls.store_deadline(settings))
-
-
-def embedder_or_none(settings: Settings) -> "Embedder | None":
-    """Load the model; without one only words are compared, which an answer reports."""
-    from paper_assets.models.embedder import load_embedder
-
-    try:
-        return load_embedder(settings.embedding_model)
-    except ModelUnavailable:
-        return None
-
-
-def check_open(name: str, only: Set[str] | None) -> None:
-    """Raise InvalidInput for a profile that is not one of `only`."""
-    if only is not None and name not in only:
-        raise _no_such_profile(name)
-
-
-def check_exists(warehouse: "Warehouse", name: str, settings: Settings, only: Set[str] | None) -> None:
-    """Raise InvalidInput for a profile that does not exist, or not for this caller."""
-    from paper_assets.learning.ratings import is_profile
-
-    check_open(name, only)
-    if not is_profile(warehouse, name, settings.profiles_dir):
-        raise _no_such_profile(name)
-
-
-def _no_such_profile(name: str) -> InvalidInput:
-    return InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
-
-
-def resolve_profile(warehouse: "Warehouse", name: str | None, settings: Settings, only: Set[str] | None = None) -> str:
-    """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
-    from paper_assets.stores.papers import summary
-
-    if name is not None:
-        check_exists(warehouse, name, settings, only)
-        return name
-
-    ranked = sorted(profile for profile in summary(warehouse).rankings if only is None or profile in only)
-    if not ranked:
-        raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
-    if len(ranked) > 1:
-        raise InvalidInput(f"profile: name one of {', '.join(ranked)}")
-    return ranked[0]
-
-
-def profile_folder(
-    given: str | None, settings: Settings, only: Set[str] | None = None, *, argument: str = "profile"
-) -> Path | None:
-    """Return the folder of a profile (one of `only`) given by name or by a path in their folder.
-
-    Raises InvalidInput, which names the `argument`.
-    """
-    if given is None:
-        return None
-    name = given.strip()
-    by_name = PROFILE_NAME.fullmatch(name)
-    folder = settings.profiles_dir / name if by_name else _inside(name, (settings.profiles_dir,))
-    if folder is not None and folder.name == "profile.json":
-        folder = folder.parent
-    permitted = only is None or (by_name and name in only)
-    if folder is None or not permitted or not _holds_a_profile(folder):
-        names = [found.name for found in profile_folders(settings.profiles_dir) if only is None or found.name in only]
-        known = ", ".join(names[:20])
-        raise InvalidInput(f"{argument}: no such profile; use the name of one: {known or 'there are none yet'}")
-    return folder
-
-
-def _holds_a_profile(folder: Path) -> bool:
-    try:
-        return (folder / "profile.json").is_file()
-    except OSError:  # a name too long for any file
-        return False
-
-
-def local_path(given: str | None, option: str, folders: Sequence[Path]) -> Path | None:
-    """Return the named file or folder below one of `folders`. Raises InvalidInput if there is none."""
-    if given is None:
-        return None
-    place = _inside(given.strip(), folders)
-    if place is None:
-        places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
-        raise InvalidInput(f"{option}: nothing of that name below {places}")
-    return place
-
-
-def _inside(text: str, folders: Sequence[Path]) -> Path | None:
-    """Return the existing place that `text` names, absolute or relative to a folder, if it is really below one."""
-    try:
-        roots = [folder.resolve() for folder in folders]
-        for root in roots:
-            place = (root / Path(text)).resolve()
-            if any(place.is_relative_to(allowed) for allowed in roots) and place.exists():
-                return place
-    except (OSError, ValueError, RuntimeError):  # too long, a NUL byte, links in a circle
-        return None
-    return None

@@ -3,8 +3,8 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Set
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -15,17 +15,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound, StoreBusy
-from paper_assets.interfaces.mcp.calls import (
-    MOST_CHARACTERS,
-    Calls,
-    local_path,
-    open_warehouse,
-    paged,
-    profile_folder,
-    resolve_profile,
-    text_page,
-)
+from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, paged, text_page
+from paper_assets.interfaces.mcp.tool_set import ADDS_A_FILE, READS, STORES, ToolSet, day_or_none, local_path, served
 from paper_assets.interfaces.mcp.tool_types import (
     CitationsExported,
     Day,
@@ -40,15 +32,12 @@ from paper_assets.interfaces.mcp.tool_types import (
     Words,
 )
 from paper_assets.interfaces.ranking_parameters import CALL_OPTIONS, with_ranking_options
-from paper_assets.interfaces.values import parse_day
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from paper_assets.stores.warehouse import Warehouse
 
 _MOST_OF_A_LIST = 5_400  # characters of todays_ranking: at most 1,500 tokens of the large models' tokenizers
 _ARXIV_PAGE = "https://arxiv.org/abs/{paper_id}"  # once for a list: it would be a sixth of its tokens
@@ -69,15 +58,10 @@ def _arxiv_page(paper: Mapping[str, Any]) -> str:
     return _ARXIV_PAGE.format(paper_id=paper["paper_id"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeskTools:
-    """The tools over the warehouse and the profiles of this desk."""
+class DeskTools(ToolSet):
+    """The tools over stored rankings."""
 
-    calls: Calls
-    settings: Settings
-    environ: Mapping[str, str]
-    only: Set[str] | None = None  # the profiles that the person may use; None: all
-
+    @served("Rank and filter papers", ADDS_A_FILE)
     @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "line"))
     async def rank_and_filter_papers(
         self,
@@ -103,27 +87,48 @@ class DeskTools:
         def work(progress: Progress) -> Mapping[str, Any]:
             if papers is not None and paper_ids is not None:
                 raise InvalidInput("papers and paper_ids: give one of them")
-            from paper_assets.pipeline.ranking_call import RankingFiles
+            from paper_assets.interfaces.ranking_answers import desk_backends, remembering_embedder
+            from paper_assets.pipeline.ranking_call import RankingFiles, ranked
+            from paper_assets.sources.source import seconds_from_now
 
-            settings = self.settings
-            profile = profile_folder(profile_path, settings, self.only, argument="profile_path")
+            settings, warehouse = self.settings, self._warehouse
+            profile = self._profile_folder(profile_path, argument="profile_path")
             history = local_path(history_path, "history_path", self._folders(settings.output_dir))
             pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
             now = datetime.now(UTC)
-            records, day = self._records(papers, paper_ids, _day(as_of, "as_of"), now)
-            result = self._ranked(
+            records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"), now)
+            left = seconds_from_now(self.calls.work_deadline, time.monotonic)
+            embed = remembering_embedder(settings, warehouse)
+
+            def left_for_model() -> float:
+                progress(0, None, "checking doubtful papers")
+                return left()
+
+            def embed_with_progress(texts: list[str]) -> "np.ndarray[Any, Any]":
+                progress(0, None, f"embedding {len(texts)} texts")
+                vectors: np.ndarray[Any, Any] = embed(texts)
+                progress(0, None, "scoring")
+                return vectors
+
+            result = ranked(
                 records,
-                progress,
+                settings=settings,
+                as_of=last_day,
                 now=now,
-                as_of=day,
                 files=RankingFiles(profile_path=profile, history_path=history, local_pdf_dir=pdfs),
                 options=options,
+                # What the model has answered by the deadline is kept.
+                backends=desk_backends(
+                    settings, warehouse, self.environ, embed=embed_with_progress, deadline=left_for_model
+                ),
                 save=save and not offset,
+                progress=progress,
             )
             return _ranking_answer(result, offset=offset)
 
         return await self.calls.answer(ctx, "rank_and_filter_papers", work, asks_model=True)
 
+    @served("Today's ranking", READS)
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, TodaysRanking]:
@@ -133,7 +138,7 @@ class DeskTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            shown = brief_ranking(self._warehouse, name, _day(day, "day") or newest_ranking(self._warehouse, name))
+            shown = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
             papers, shown["maybe"] = (
                 [
                     paper
@@ -148,6 +153,7 @@ class DeskTools:
 
         return await self.calls.answer(ctx, "todays_ranking", work)
 
+    @served("Why a paper has its place", READS)
     async def explain_rank(
         self,
         ctx: Context,
@@ -160,10 +166,11 @@ class DeskTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             known_as = str(split_paper_id(paper_id)[0])
-            return explanation(self._warehouse, self._profile(profile), known_as, day=_day(day, "day"))
+            return explanation(self._warehouse, self._profile(profile), known_as, day=day_or_none(day))
 
         return await self.calls.answer(ctx, "explain_rank", work)
 
+    @served("Rate a paper", STORES, if_allowed=lambda settings: settings.rating_over_mcp)
     async def rate_paper(
         self,
         ctx: Context,
@@ -184,6 +191,7 @@ class DeskTools:
 
         return await self.calls.answer(ctx, "rate_paper", work)
 
+    @served("A list for a reference manager", READS)
     async def export_citations(
         self,
         ctx: Context,
@@ -207,7 +215,7 @@ class DeskTools:
                     raise InvalidInput("paper_ids: give either papers or a profile with its day or rating")
                 text = citations_of(self._warehouse, paper_ids, style)
             else:
-                text = citations(self._warehouse, self._profile(profile), style, day=_day(day, "day"), rated=rated)
+                text = citations(self._warehouse, self._profile(profile), style, day=day_or_none(day), rated=rated)
             if style == "csl-json":  # without the indentation, which costs a third of the tokens
                 text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
             part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
@@ -215,6 +223,7 @@ class DeskTools:
 
         return await self.calls.answer(ctx, "export_citations", work)
 
+    @served("What changed in the ranking", READS)
     async def what_changed(
         self,
         ctx: Context,
@@ -229,9 +238,9 @@ class DeskTools:
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            last = _day(day, "day") or newest_ranking(self._warehouse, name)
+            last = day_or_none(day) or newest_ranking(self._warehouse, name)
             try:
-                listed = list_changes(self._warehouse, name, day=last, before=_day(before, "before"), edit=edit)
+                listed = list_changes(self._warehouse, name, day=last, before=day_or_none(before, "before"), edit=edit)
             except NothingEarlier as first:  # on a first day the caller made no mistake
                 nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
                 return paged(nothing, "changes", [], offset=0)
@@ -264,13 +273,6 @@ class DeskTools:
 
         return await self.calls.answer(ctx, "what_changed", work)
 
-    @property
-    def _warehouse(self) -> "Warehouse":
-        return open_warehouse(self.calls, self.settings)
-
-    def _profile(self, name: str | None) -> str:
-        return resolve_profile(self._warehouse, name, self.settings, self.only)
-
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""
         profiles = self.settings.profiles_dir
@@ -300,47 +302,6 @@ class DeskTools:
         first = max(last, date.min + timedelta(days=_WINDOW_DAYS)) - timedelta(days=_WINDOW_DAYS - 1)
         table = papers_between(self._warehouse, first, last)
         return [paper_to_mapping(paper) for paper in papers_from_table(table)], last
-
-    def _ranked(self, records: list[Any], progress: Progress, **options: Any) -> dict[str, Any]:
-        """Return the gatekeeper's result; if it failed, its error."""
-        from paper_assets.interfaces.ranking_answers import ranked_now, remembering_embedder
-        from paper_assets.sources.source import seconds_from_now
-
-        left = seconds_from_now(self.calls.work_deadline, time.monotonic)
-
-        def left_for_model() -> float:
-            progress(0, None, "checking doubtful papers")
-            return left()
-
-        embed, busy = remembering_embedder(self.settings, self._warehouse), []
-
-        def embed_with_progress(texts: list[str]) -> "np.ndarray[Any, Any]":
-            progress(0, None, f"embedding {len(texts)} texts")
-            try:
-                vectors = embed(texts)
-            except StoreBusy as error:
-                busy.append(error)
-                raise
-            progress(0, None, "scoring")
-            return vectors
-
-        result = ranked_now(
-            records,
-            settings=self.settings,
-            warehouse=self._warehouse,
-            environ=self.environ,
-            deadline=left_for_model,  # what the model has answered by then is kept
-            embed=embed_with_progress,
-            progress=progress,
-            **options,
-        )
-        if not result["success"]:
-            raise busy[0] if busy else InvalidInput(result["error"])
-        return result
-
-
-def _day(text: str | None, name: str) -> date | None:
-    return parse_day(text, name) if text else None
 
 
 def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]:

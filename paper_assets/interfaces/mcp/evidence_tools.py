@@ -3,8 +3,7 @@
 No caller counts as the owner of a private document here, so none is ever shown (M3).
 """
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -12,7 +11,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.mcp.calls import Calls, call_key, embedder_or_none, open_warehouse, paged, profile_folder
+from paper_assets.interfaces.mcp.calls import call_key, paged
+from paper_assets.interfaces.mcp.tool_set import READS, STORES_OR_PAYS, ToolSet, served
 from paper_assets.interfaces.mcp.tool_types import (
     GivenSides,
     Offset,
@@ -21,7 +21,6 @@ from paper_assets.interfaces.mcp.tool_types import (
     Words,
 )
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
     from paper_assets.retrieval.plan import Plan
@@ -42,15 +41,10 @@ _NOT_FOR_AND_AGAINST = (
 Graded = Annotated[bool, Field(description="Passages, not links.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceTools:
+class EvidenceTools(ToolSet):
     """The tools over the collections of documents."""
 
-    calls: Calls
-    settings: Settings
-    environ: Mapping[str, str]  # configures the language model that judges stances, if any (I3)
-    only: Set[str] | None = None  # the profiles that the person may use; None: all
-
+    @served("Evidence for a question", READS)
     async def retrieve_standard(
         self,
         ctx: Context,
@@ -81,6 +75,7 @@ class EvidenceTools:
 
         return await self.calls.answer(ctx, "retrieve_standard", work)
 
+    @served("Evidence for a question, the same for each side", STORES_OR_PAYS)
     async def retrieve_balanced(
         self,
         ctx: Context,
@@ -143,7 +138,7 @@ class EvidenceTools:
         from paper_assets.pipeline.profiles import load_valid_profile
         from paper_assets.retrieval.plan import categories_of, parse_plan
 
-        folder = profile_folder(profile, self.settings, self.only)
+        folder = self._profile_folder(profile)
         if self.only is not None and "rewrite" in (data_type or ()):
             raise InvalidInput(
                 "data_type: rewrites belong to profiles and are not searched here; list_rewrites has yours"
@@ -168,7 +163,6 @@ class EvidenceTools:
         from paper_assets.retrieval.answers import balanced_answer, standard_answer
         from paper_assets.retrieval.findings import Caller
         from paper_assets.retrieval.grading import load_grader
-        from paper_assets.retrieval.search import Corpus
         from paper_assets.retrieval.stance_judges import open_judge
 
         def go_on() -> None:
@@ -177,7 +171,7 @@ class EvidenceTools:
 
         def judge() -> "StanceJudge":
             go_on()
-            return open_judge(self.settings, self.environ, warehouse, deadline=go_on)
+            return open_judge(self.settings, self._patient, corpus.warehouse, deadline=go_on)
 
         def grader() -> Any:
             progress(0, None, "grading")
@@ -187,8 +181,7 @@ class EvidenceTools:
             )
 
         progress(0, None, "searching")
-        warehouse = open_warehouse(self.calls, self.settings)
-        corpus = Corpus(warehouse=warehouse, embedder=embedder_or_none(self.settings), config=self.settings.retrieval)
+        corpus = self._corpus()
         if balanced:
             answer = balanced_answer(corpus, plan, caller=Caller(), load_grader=grader, load_judge=judge)
         else:

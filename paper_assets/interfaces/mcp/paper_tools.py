@@ -1,7 +1,8 @@
 """Tools that find and read one paper: search, related papers, its text, a model's analysis (SPEC I1, I9)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -19,7 +20,8 @@ from paper_assets.errors import (
     RateLimited,
     StoreError,
 )
-from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, Calls, call_key, paged, text_page, within
+from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, call_key, paged, text_page, within
+from paper_assets.interfaces.mcp.tool_set import READS_OUTSIDE, STORES_OR_PAYS, ToolSet, served
 from paper_assets.interfaces.mcp.tool_types import (
     AnalyzeAnswer,
     FetchAnswer,
@@ -45,13 +47,10 @@ AnalysisKind = Literal["summary", "detailed", "comparison"]
 _LEAST_SECONDS = 0.1  # of a step, in which it reports that the time is over
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperTools:
+class PaperTools(ToolSet):
     """The tools over arXiv, Semantic Scholar and the language model; `clients` is made when a tool first needs it."""
 
-    calls: Calls
-    clients: "Callable[[], Clients]"
-
+    @served("Search papers", READS_OUTSIDE)
     async def search_papers(
         self,
         ctx: Context,
@@ -73,6 +72,7 @@ class PaperTools:
 
         return await self.calls.answer(ctx, "search_papers", work, networked=True)
 
+    @served("Papers beside a paper", READS_OUTSIDE)
     async def related_papers(
         self,
         ctx: Context,
@@ -92,6 +92,7 @@ class PaperTools:
 
         return await self.calls.answer(ctx, "related_papers", work, networked=True)
 
+    @served("Get a paper and its text", STORES_OR_PAYS)
     async def fetch_paper(
         self,
         ctx: Context,
@@ -130,6 +131,7 @@ class PaperTools:
 
         return await self.calls.answer(ctx, "fetch_paper", work, most=None, networked=True, meanwhile=meanwhile)
 
+    @served("Let a model read a paper", STORES_OR_PAYS)
     async def analyze_paper(
         self,
         ctx: Context,
@@ -179,6 +181,7 @@ class PaperTools:
         key = call_key(paper, llm_config, analysis_type)
         return await self.calls.answer(ctx, "analyze_paper", work, joined_as=key, meanwhile=meanwhile)
 
+    @served("Find a paper and let a model read it", STORES_OR_PAYS)
     async def interpret_paper(
         self,
         ctx: Context,
@@ -214,8 +217,15 @@ class PaperTools:
         key = call_key(query, llm_config, analysis_type)
         return await self.calls.answer(ctx, "interpret_paper", work, joined_as=key, meanwhile=meanwhile)
 
+    @cached_property
+    def _shared_clients(self) -> "Clients":
+        from paper_assets.interpreting.clients import open_clients
+
+        deadline = self.calls.work_deadline
+        return open_clients(self.settings, self._patient, warehouse=self._warehouse, deadline=deadline)
+
     def _clients(self, progress: Progress, *, models_go_on: bool = False) -> "Clients":
-        return replace(self.clients().of_one_call(), progress=progress, models_go_on=models_go_on)
+        return replace(self._shared_clients.of_one_call(), progress=progress, models_go_on=models_go_on)
 
 
 def _without_text(answer: Mapping[str, Any]) -> dict[str, Any]:

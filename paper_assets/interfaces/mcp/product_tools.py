@@ -1,8 +1,7 @@
 """Tools for profiles, digests, rewrites and best practices (SPEC I9)."""
 
 import re
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +10,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import named_error
-from paper_assets.interfaces.mcp.calls import Calls, open_warehouse, paged, resolve_profile, text_page
+from paper_assets.interfaces.mcp.calls import paged, text_page
+from paper_assets.interfaces.mcp.tool_set import READS, ToolSet, day_or_none, served
 from paper_assets.interfaces.mcp.tool_types import (
     Day,
     DigestRead,
@@ -22,9 +22,7 @@ from paper_assets.interfaces.mcp.tool_types import (
     RewritesListed,
     Words,
 )
-from paper_assets.interfaces.values import parse_day
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
     from paper_assets.stores.rewrites import RewriteItem
@@ -38,14 +36,10 @@ def _without_explanations(text: str) -> str:
     return _EXPLANATION.sub("", text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductTools:
+class ProductTools(ToolSet):
     """The tools over profiles, digests, rewrites and best practices."""
 
-    calls: Calls
-    settings: Settings
-    only: Set[str] | None = None  # the profiles that the person may use; None: all
-
+    @served("Research profiles", READS)
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
         """List the research profiles: interests, newest ranking and digest, rewrites that wait."""
         from paper_assets.interfaces.mcp.resources import newest_digest
@@ -54,7 +48,7 @@ class ProductTools:
         from paper_assets.stores.papers import summary
 
         def work(_: Progress) -> Mapping[str, Any]:
-            warehouse, folders = open_warehouse(self.calls, self.settings), find_profiles(self.settings.profiles_dir)
+            warehouse, folders = self._warehouse, find_profiles(self.settings.profiles_dir)
             ranked = summary(warehouse, until=datetime.now(UTC).date()).last_ranking
             waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
             profiles = []
@@ -77,6 +71,7 @@ class ProductTools:
 
         return await self.calls.answer(ctx, "list_profiles", work)
 
+    @served("A day's digest", READS)
     async def read_digest(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, DigestRead]:
@@ -84,8 +79,8 @@ class ProductTools:
         from paper_assets.interfaces.mcp.resources import digest_text
 
         def work(_: Progress) -> Mapping[str, Any]:
-            name = resolve_profile(open_warehouse(self.calls, self.settings), profile, self.settings, self.only)
-            read, text = digest_text(self.settings, name, parse_day(day, "day") if day else None)
+            name = self._profile(profile)
+            read, text = digest_text(self.settings, name, day_or_none(day))
             part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
                 "profile": name,
@@ -97,6 +92,7 @@ class ProductTools:
 
         return await self.calls.answer(ctx, "read_digest", work, most=None)
 
+    @served("Rewrites for other readers", READS)
     async def list_rewrites(
         self,
         ctx: Context,
@@ -109,14 +105,15 @@ class ProductTools:
         from paper_assets.stores.rewrites import rewrites_of
 
         def work(_: Progress) -> Mapping[str, Any]:
-            warehouse = open_warehouse(self.calls, self.settings)
-            name = resolve_profile(warehouse, profile, self.settings, self.only)
-            items = rewrites_of(warehouse, profile=name, day=parse_day(day, "day") if day else None)
+            warehouse = self._warehouse
+            name = self._profile(profile)
+            items = rewrites_of(warehouse, profile=name, day=day_or_none(day))
             records = [self._rewrite(item) for item in items if level in (None, item.target_level)]
             return paged({"profile": name}, "rewrites", records, offset=offset)
 
         return await self.calls.answer(ctx, "list_rewrites", work)
 
+    @served("Rewrites worth imitating", READS)
     async def best_practices(
         self,
         ctx: Context,
@@ -129,7 +126,7 @@ class ProductTools:
         from paper_assets.stores.rewrites import papers_with_requests
 
         def work(_: Progress) -> Mapping[str, Any]:
-            warehouse = open_warehouse(self.calls, self.settings)
+            warehouse = self._warehouse
             requested = None if self.only is None else papers_with_requests(warehouse, self.only)
             practices = [
                 {

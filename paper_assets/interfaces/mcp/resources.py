@@ -12,7 +12,7 @@ from mcp_types import Resource
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
-from paper_assets.interfaces.mcp.calls import check_open
+from paper_assets.interfaces.mcp.tool_set import check_open
 from paper_assets.interfaces.values import parse_day
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings

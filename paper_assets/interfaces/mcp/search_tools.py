@@ -3,8 +3,7 @@
 No caller counts as the owner of a private text here: such texts are neither searched nor quoted.
 """
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -12,27 +11,21 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, PaperNotFound
-from paper_assets.interfaces.mcp.calls import Calls, call_key, check_exists, embedder_or_none, open_warehouse, paged
+from paper_assets.interfaces.mcp.calls import call_key, paged
+from paper_assets.interfaces.mcp.tool_set import READS, STORES_OR_PAYS, ToolSet, served
 from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
     from paper_assets.retrieval.desk_search import FoundPaper
-    from paper_assets.retrieval.search import Corpus
     from paper_assets.stores.warehouse import Warehouse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTools:
+class SearchTools(ToolSet):
     """The tools over everything that is stored."""
 
-    calls: Calls
-    settings: Settings
-    environ: Mapping[str, str]  # configures the language model that writes answers, if any
-    only: Set[str] | None = None  # profiles of the caller; None: all
-
+    @served("Search the stored papers", READS)
     async def search_desk(
         self,
         ctx: Context,
@@ -79,6 +72,7 @@ class SearchTools:
 
         return await self.calls.answer(ctx, "search_desk", work)
 
+    @served("Ask the stored papers", STORES_OR_PAYS)
     async def ask_desk(
         self,
         ctx: Context,
@@ -102,7 +96,7 @@ class SearchTools:
             corpus = self._corpus()
             context = AnsweringContext(
                 settings=self.settings,
-                environ=self.environ,
+                environ=self._patient,
                 warehouse=corpus.warehouse,
                 embedder=corpus.embedder,
                 fetching=self.calls.limit / 2,  # then there is time to answer without them
@@ -121,22 +115,13 @@ class SearchTools:
         key = call_key(question, for_and_against, fetch, extractive)
         return await self.calls.answer(ctx, "ask_desk", work, joined_as=key)
 
-    def _corpus(self) -> "Corpus":
-        from paper_assets.retrieval.search import Corpus
-
-        return Corpus(
-            warehouse=open_warehouse(self.calls, self.settings),
-            embedder=embedder_or_none(self.settings),
-            config=self.settings.retrieval,
-        )
-
     def _check(
         self, warehouse: "Warehouse", ranked_for: str | None, reader: str | None, data_types: tuple[str, ...]
     ) -> None:
         """Refuse profiles that do not exist, and those of other people. Raises InvalidInput."""
         for name in (ranked_for if ranked_for != "profile" else None, reader):
             if name is not None:
-                check_exists(warehouse, name, self.settings, self.only)
+                self._check_exists(warehouse, name)
         if self.only is not None and "rewrite" in data_types:
             raise InvalidInput("in:rewrites: rewrites belong to profiles and are not searched here")
 

@@ -1,0 +1,186 @@
+"""What the tools share: how one is served, the stores of a call, and the profiles and files that it may name.
+
+To add a tool, write a method with `@served` in a class of a `*_tools.py`: every public method of such a class is
+served, and one without `@served` stops the server.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_types import ToolAnnotations
+
+from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
+from paper_assets.interfaces.mcp.calls import Calls
+from paper_assets.interfaces.values import parse_day
+from paper_assets.profile import PROFILE_NAME, profile_folders
+from paper_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from paper_assets.models.embedder import Embedder
+    from paper_assets.retrieval.search import Corpus
+    from paper_assets.stores.warehouse import Warehouse
+
+READS_OUTSIDE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=True)
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+# Tools that store what they find or pay a language model; a repeated call does neither again.
+STORES_OR_PAYS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True
+)
+STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ADDS_A_FILE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
+
+# A model's work continues after the call that asked for it, so that one without a GPU or with long reasoning can
+# finish.
+PATIENCE_WITH_MODELS = {"PAPER_ASSETS_LLM_TIMEOUT": "600", "PAPER_ASSETS_LLM_DEADLINE": "900"}
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def served(
+    title: str, hints: ToolAnnotations, *, if_allowed: Callable[[Settings], bool] = lambda _: True
+) -> Callable[[Method], Method]:
+    """Serve a method as a tool of its name, where the settings allow it."""
+
+    def mark(method: Method) -> Method:
+        method.__dict__["served"] = title, hints, if_allowed
+        return method
+
+    return mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSet:
+    """Tools over the stores of this desk."""
+
+    calls: Calls
+    settings: Settings
+    environ: Mapping[str, str] = field(default_factory=dict)  # configures the language model, if any (I3)
+    only: Set[str] | None = None  # the profiles that the person may use; None: all
+
+    def tools(self) -> Iterator[tuple[Callable[..., Any], str, ToolAnnotations]]:
+        """Return the tools in the order in which they are written, each with its title and hints."""
+        for name, method in vars(type(self)).items():
+            if callable(method) and not name.startswith("_"):
+                title, hints, if_allowed = method.__dict__["served"]
+                if if_allowed(self.settings):
+                    yield getattr(self, name), title, hints
+
+    @property
+    def _warehouse(self) -> "Warehouse":
+        """The warehouse; it waits for another process no longer than a call may."""
+        from paper_assets.stores.warehouse import Warehouse
+
+        return Warehouse(self.settings.warehouse_path, deadline=self.calls.store_deadline(self.settings))
+
+    @property
+    def _patient(self) -> dict[str, str]:
+        """The environment for work that continues after the call."""
+        return {**PATIENCE_WITH_MODELS, **self.environ}
+
+    def _corpus(self) -> "Corpus":
+        from paper_assets.retrieval.search import Corpus
+
+        return Corpus(
+            warehouse=self._warehouse, embedder=embedder_or_none(self.settings), config=self.settings.retrieval
+        )
+
+    def _check_exists(self, warehouse: "Warehouse", name: str) -> None:
+        """Raise InvalidInput for a profile that does not exist, or not for this caller."""
+        from paper_assets.learning.ratings import is_profile
+
+        check_open(name, self.only)
+        if not is_profile(warehouse, name, self.settings.profiles_dir):
+            raise _no_such_profile(name)
+
+    def _profile(self, name: str | None) -> str:
+        """Return the name as given, or that of the only profile with a ranking. Raises NotComputed, InvalidInput."""
+        from paper_assets.stores.papers import summary
+
+        warehouse = self._warehouse
+        if name is not None:
+            self._check_exists(warehouse, name)
+            return name
+        ranked = sorted(profile for profile in summary(warehouse).rankings if self.only is None or profile in self.only)
+        if not ranked:
+            raise NotComputed("no profile has a ranking yet; run `paper-assets run` first")
+        if len(ranked) > 1:
+            raise InvalidInput(f"profile: name one of {', '.join(ranked)}")
+        return ranked[0]
+
+    def _profile_folder(self, text: str | None, *, argument: str = "profile") -> Path | None:
+        """Return the folder of a profile of the caller, by name or by a path in their folder.
+
+        Raises InvalidInput, which names the `argument`.
+        """
+        if text is None:
+            return None
+        name, only, profiles_dir = text.strip(), self.only, self.settings.profiles_dir
+        by_name = PROFILE_NAME.fullmatch(name)
+        folder = profiles_dir / name if by_name else _inside(name, (profiles_dir,))
+        if folder is not None and folder.name == "profile.json":
+            folder = folder.parent
+        permitted = only is None or (by_name and name in only)
+        if folder is None or not permitted or not _has_a_profile(folder):
+            names = [each.name for each in profile_folders(profiles_dir) if only is None or each.name in only]
+            listed = ", ".join(names[:20]) or "there are none yet"
+            raise InvalidInput(f"{argument}: no such profile; use the name of one: {listed}")
+        return folder
+
+
+def day_or_none(text: str | None, argument: str = "day") -> date | None:
+    """Return a day given as YYYY-MM-DD, None if it is not given. Raises InvalidInput."""
+    return parse_day(text, argument) if text else None
+
+
+def embedder_or_none(settings: Settings) -> "Embedder | None":
+    """Load the model; without one only words are compared, which an answer reports."""
+    from paper_assets.models.embedder import load_embedder
+
+    try:
+        return load_embedder(settings.embedding_model)
+    except ModelUnavailable:
+        return None
+
+
+def check_open(name: str, only: Set[str] | None) -> None:
+    """Raise InvalidInput for a profile that is not one of `only`."""
+    if only is not None and name not in only:
+        raise _no_such_profile(name)
+
+
+def _no_such_profile(name: str) -> InvalidInput:
+    return InvalidInput(f"profile: there is none named {name[:60]!r}; list_profiles names them")
+
+
+def _has_a_profile(folder: Path) -> bool:
+    try:
+        return (folder / "profile.json").is_file()
+    except OSError:  # a name too long for any file
+        return False
+
+
+def local_path(text: str | None, option: str, folders: Sequence[Path]) -> Path | None:
+    """Return the named file or folder below one of `folders`. Raises InvalidInput if there is none."""
+    if text is None:
+        return None
+    path = _inside(text.strip(), folders)
+    if path is None:
+        places = " or ".join(dict.fromkeys(str(folder) for folder in folders))
+        raise InvalidInput(f"{option}: nothing of that name below {places}")
+    return path
+
+
+def _inside(text: str, folders: Sequence[Path]) -> Path | None:
+    """Return the existing path that `text` names, absolute or relative to a folder, if it is really below one."""
+    try:
+        roots = [folder.resolve() for folder in folders]
+        for root in roots:
+            path = (root / Path(text)).resolve()
+            if any(path.is_relative_to(allowed) for allowed in roots) and path.exists():
+                return path
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL byte, links in a circle
+        return None
+    return None
