@@ -26,7 +26,7 @@ from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets
 
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not listened at
-_SECONDS_TO_END = 2  # for answers under way
+_SECONDS_TO_END = 2  # for answers in progress
 
 
 def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:

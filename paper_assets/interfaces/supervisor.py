@@ -359,7 +359,7 @@ class _Supervisor:
         return None
 
     def _plan_restart(self, child: _Child, code: int) -> None:
-        """End what is left of the child's group, and restart the child not more often than its pause allows."""
+        """End the rest of the child's group, and restart the child not more often than its pause allows."""
         now = time.monotonic()
         if now - child.began > _STABLE:
             child.pause = _FIRST_PAUSE

@@ -166,7 +166,7 @@ def test_a_call_that_joins_another_says_since_when_it_is_under_way_and_when_a_si
     assert runs == [1]
     assert [message for _, message in listeners[0].reports][:2] == ["started", "judging stances"]
     texts = (first, listeners[1].reports[0][1] or "", second)
-    begun, joined, ended = (int(each[1]) for text in texts if (each := re.search(r"under way for (\d+) s", text)))
+    begun, joined, ended = (int(each[1]) for text in texts if (each := re.search(r"running for (\d+) s", text)))
     assert 100 <= begun <= joined < 200 <= ended
     assert listeners[1].reports[0][1].endswith(": judging stances")
     assert "and not finished (last report: judging stances); it continues: " in first

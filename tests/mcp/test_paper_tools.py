@@ -281,7 +281,7 @@ def test_a_model_slower_than_a_call_is_paid_once_and_read_when_it_has_ended(tmp_
 
     class Joining(Nobody):
         async def report_progress(self, progress: float, total: float | None, message: str) -> None:
-            if message.startswith("already under way"):
+            if message.startswith("already running"):
                 let_pass(loops[0], 50)
 
     def slow(_: Request) -> Step:

@@ -154,7 +154,7 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
         verb = "is" if sum(early.values()) == 1 else "are"
         warn(
             f"warning: {count_of(sum(early.values()), 'stored paper')} {verb} dated after today, up to {max(early)}; "
-            "no list has them before that day"
+            "they will not be listed until that day"
         )
     for fault in skipped[:20]:
         warn(f"skipped: {fault}")

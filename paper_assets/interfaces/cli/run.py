@@ -75,7 +75,7 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth}{state}", shown["papers"], shown)
     if shown["maybe"]:
-        needed = "" if shown["line"] is None else f" ({percent(shown['line'])} on topic is needed)"
+        needed = "" if shown["line"] is None else f" (of {percent(shown['line'])} on topic)"
         _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
     if not shown["papers"]:
         say(shown.get("window", "").removesuffix("."))

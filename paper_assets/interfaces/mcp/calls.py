@@ -91,7 +91,7 @@ class Calls:
 
         asks_model: the work may ask a language model, and must end within `work_deadline`.
         joined_as: the work continues after the call has ended, and calls with the same name wait for the same work.
-        meanwhile: returns what is known when the time is over, given the reason; if it returns None, the reason is
+        meanwhile: returns a partial answer when the time is over, given the reason; if it returns None, the reason is
         the error.
         """
         try:
@@ -132,7 +132,7 @@ class Calls:
             joined.job.add_done_callback(lambda _: self._forget(name, joined))
         else:
             reports.last = joined.listeners[0].last
-            first = f"already under way for {clock() - joined.began:.0f} s: {reports.last}"
+            first = f"already running for {clock() - joined.began:.0f} s: {reports.last}"
             joined.listeners.append(reports)
         pending = asyncio.shield(asyncio.wrap_future(joined.job))
         pending.add_done_callback(
@@ -151,7 +151,7 @@ class Calls:
             joined.waiting -= 1
             reports.over = True
         reason = (
-            f"under way for {clock() - joined.began:.0f} s and not finished (last report: {reports.last}); it "
+            f"running for {clock() - joined.began:.0f} s and not finished (last report: {reports.last}); it "
             "continues: ask the same again to wait for its answer, which is not paid for twice. If the language model "
             f"is silent, its question is given up after {self.model_deadline:g} s"
             if joined.job.running()
@@ -202,11 +202,11 @@ class Calls:
 
 
 def _partial_answer(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
-    """Return what is known when the time of a call is over. Raises TimeLimit if that is nothing."""
-    known = meanwhile(reason)
-    if known is None:
+    """Return the partial answer of a call whose time is over. Raises TimeLimit without one."""
+    answer = meanwhile(reason)
+    if answer is None:
         raise TimeLimit(reason)
-    return known
+    return answer
 
 
 def _threads(name: str) -> ThreadPoolExecutor:
@@ -260,7 +260,7 @@ def _too_slow(job: Future[Any], last: str, *, limit: float) -> str:
     if job.cancel():
         return f"{_not_begun(limit)}; ask again"
     return (
-        f"not finished within {limit:g} s (last report: {last}); what is known so far is kept, "
+        f"not finished within {limit:g} s (last report: {last}); the results so far are kept, "
         "so ask again later or ask for less"
     )
 

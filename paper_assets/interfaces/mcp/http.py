@@ -1,6 +1,6 @@
 """Serve MCP over HTTP for a lab: each request carries a person's token and goes to that person's server (X4).
 
-One server a person: its tools know the profiles of that person only, and whatever a server remembers (calls under way,
+One server a person: its tools know the profiles of that person only, and whatever a server remembers (running calls,
 clients of sources) is not shared. There are no protocol sessions: each request is checked, so that the next request
 of a removed person is refused.
 """

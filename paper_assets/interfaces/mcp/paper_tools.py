@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 AnalysisKind = Literal["summary", "detailed", "comparison"]
 
-_LEAST_SECONDS = 0.1  # of a step, in which it reports that the time is over
+_LEAST_SECONDS = 0.1  # of a step; it then reports that the time is over
 
 
 class PaperTools(ToolSet):

@@ -94,7 +94,7 @@ class AnalyzeAnswer(TypedDict):
         dict[str, Any] | None, Field(description="summary, key_contributions, methodology, limitations, related_work.")
     ]
     analysis_error: Annotated[dict[str, Any] | None, Field(description="Why there is no analysis.")]
-    paper: Annotated[dict[str, Any] | None, Field(description="Without an analysis: what is known of the paper.")]
+    paper: Annotated[dict[str, Any] | None, Field(description="Without an analysis: the paper.")]
     warnings: list[str]
 
 

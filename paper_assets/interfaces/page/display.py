@@ -1,4 +1,4 @@
-"""Show texts of papers (titles, formulae, the parts of an abstract), and a fault in the place of what it concerns."""
+"""Show texts of papers: titles, formulae, the parts of an abstract; a fault is shown where the text would be."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

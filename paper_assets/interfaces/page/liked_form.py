@@ -1,7 +1,7 @@
 """Read the papers that a reader likes from a form: a library by upload, a Zotero library, the reader's own papers.
 
-The welcome page and the page that adds papers to a profile share these fields. Without scripts, what was found stays in
-the form: the papers of an author are hidden fields until the profile is saved.
+The welcome page and the page that adds papers to a profile share these fields. Without scripts, the papers
+of an author are hidden fields of the form until the profile is saved.
 """
 
 import json

@@ -80,7 +80,7 @@ def numbers(papers: Sequence[PlacedPaper], places: Mapping[str, int]) -> list[Nu
 
 
 def radius(placed: PlacedPaper) -> float:
-    """Return the size of a paper's dot, larger if the paper is more probably on topic."""
+    """Return the size of a paper's dot, larger for papers that are more likely to be on topic."""
     return 0.7 + placed.paper.relevance
 
 
