@@ -69,9 +69,10 @@ def serve(
     log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))
     answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)
     listener = open_listener(host, port)
-    shown = f"[{host}]" if ":" in host else host
+    host_in_address = f"[{host}]" if ":" in host else host
     who = "one person" if len(people) == 1 else f"{len(people)} people"
-    say(f"the desk is open to {who} at http://{shown}:{listener.getsockname()[1]}/, MCP at {PATH}  (Ctrl-C ends it)")
+    address = f"http://{host_in_address}:{listener.getsockname()[1]}/"
+    say(f"the desk is open to {who} at {address}, MCP at {PATH}  (Ctrl-C ends it)")
     config = uvicorn.Config(
         build_lab(settings, environ, names=frozenset(answers_to)),
         log_config=None,

@@ -104,10 +104,10 @@ class Sessions:
 
     def person(self, request: Request) -> Person | None:
         """Return the person who has signed in, if the cookie is still valid."""
-        given = request.cookies.get(COOKIE, "")
-        name, _, rest = given.partition(".")
+        cookie = request.cookies.get(COOKIE, "")
+        name, _, rest = cookie.partition(".")
         expires, _, signature = rest.partition(".")
-        if len(given) > _LONGEST_COOKIE or not (expires.isascii() and expires.isdigit()):
+        if len(cookie) > _LONGEST_COOKIE or not (expires.isascii() and expires.isdigit()):
             return None
         person = self.authenticator.named(name)
         if person is None or int(expires) < self.clock().timestamp():

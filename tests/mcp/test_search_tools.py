@@ -159,11 +159,11 @@ def test_a_long_list_of_authors_shows_the_one_that_was_searched() -> None:
         hits=(),
     )
     assert (
-        paper_row(replace(found, authors=("A", "B", "C", "Jörg Müller")), wanted=("muller",))["authors"][-1]
+        paper_row(replace(found, authors=("A", "B", "C", "Jörg Müller")), authors=("muller",))["authors"][-1]
         == "Jörg Müller"
     )
     assert paper_row(found)["authors"] == ["Ada Berg", "Bo Chen", "Cy Dorn", "and 2 more"]
-    assert paper_row(found, wanted=("zhang",))["authors"] == [
+    assert paper_row(found, authors=("zhang",))["authors"] == [
         "Ada Berg",
         "Bo Chen",
         "Cy Dorn",

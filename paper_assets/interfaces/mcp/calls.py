@@ -303,15 +303,15 @@ def page(items: Sequence[Any], *, offset: int, limit: int | None = None, most: i
     """Return the items from `offset` on, at most `limit`, and no more than fit into `most` characters (but one at
     least).
     """
-    shown: list[Any] = []
+    fitting: list[Any] = []
     used = 0
     for item in items[offset:]:
         used += len(_text(item)) + len(", ")
-        if shown and (used > most or len(shown) == limit):
+        if fitting and (used > most or len(fitting) == limit):
             break
-        shown.append(item)
-    ends = offset + len(shown)
-    return Page(items=shown, total=len(items), next_offset=ends if ends < len(items) else None)
+        fitting.append(item)
+    ends = offset + len(fitting)
+    return Page(items=fitting, total=len(items), next_offset=ends if ends < len(items) else None)
 
 
 def paged(
@@ -349,10 +349,10 @@ def _shortened(value: Any, longest: int, entries: int) -> Any:
     if isinstance(value, dict):
         return {key: _shortened(entry, longest, entries) for key, entry in value.items()}
     if isinstance(value, list):
-        kept = [_shortened(entry, longest, entries) for entry in value[:entries]]
-        left_out = len(value) - len(kept)
+        first = [_shortened(entry, longest, entries) for entry in value[:entries]]
+        left_out = len(value) - len(first)
         # A text among objects would violate the schema of the tool.
-        return [*kept, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else kept
+        return [*first, f"… ({left_out} more)"] if left_out and not isinstance(value[0], dict) else first
     if isinstance(value, str) and len(value) > longest:
         return f"{value[:longest]}… ({len(value) - longest} more characters)"
     return value

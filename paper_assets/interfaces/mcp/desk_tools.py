@@ -138,18 +138,18 @@ class DeskTools(ToolSet):
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            shown = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
-            papers, shown["maybe"] = (
+            answer = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
+            papers, answer["maybe"] = (
                 [
                     paper
                     if page_of(paper["paper_id"]) == _arxiv_page(paper)
                     else {**paper, "url": page_of(paper["paper_id"])}
-                    for paper in shown[name]
+                    for paper in answer[name]
                 ]
                 for name in ("papers", "maybe")
             )
-            del shown["papers"]
-            return paged({**shown, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
+            del answer["papers"]
+            return paged({**answer, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
 
         return await self.calls.answer(ctx, "todays_ranking", work)
 
@@ -289,10 +289,10 @@ class DeskTools(ToolSet):
             return list(papers), day or now.date()
 
         if paper_ids is not None:
-            wanted = list(dict.fromkeys(str(split_paper_id(paper_id)[0]) for paper_id in paper_ids))
-            stored = papers_from_table(papers_by_id(self._warehouse, wanted))
-            known = {paper.paper_id for paper in stored}
-            if missing := [paper_id for paper_id in wanted if paper_id not in known]:
+            ids = list(dict.fromkeys(str(split_paper_id(paper_id)[0]) for paper_id in paper_ids))
+            stored = papers_from_table(papers_by_id(self._warehouse, ids))
+            stored_ids = {paper.paper_id for paper in stored}
+            if missing := [paper_id for paper_id in ids if paper_id not in stored_ids]:
                 raise PaperNotFound(f"paper_ids: the desk has not stored {', '.join(missing[:10])}")
             return [paper_to_mapping(paper) for paper in stored], day or now.date()
 

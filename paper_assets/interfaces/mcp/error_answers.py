@@ -139,9 +139,9 @@ def _faults(error: ValidationError) -> str:
         if fault["type"] == "extra_forbidden":
             faults.append(f"{'.'.join(map(str, fault['loc']))}: unknown key; remove it or correct its spelling")
             continue
-        shown = repr(fault["input"])
-        shown = shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 3] + "..."
-        got = "" if fault["type"] == "missing" else f", got {shown}"
+        value = repr(fault["input"])
+        value = value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 3] + "..."
+        got = "" if fault["type"] == "missing" else f", got {value}"
         message: Any = fault["msg"].removeprefix("Value error, ")
         faults.append(f"{'.'.join(map(str, fault['loc']))}: {message[0].lower()}{message[1:]}{got}")
     return "; ".join(faults)

@@ -69,8 +69,8 @@ class McpApplication:
                 answer = PlainTextResponse("only POST is answered\n", 405, {"Allow": "POST"})
             elif person is not None:
                 manager = await self._manager(person)
-                kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-                await manager.handle_request({**scope, "headers": kept}, receive, send)
+                headers = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+                await manager.handle_request({**scope, "headers": headers}, receive, send)
                 return
         assert answer is not None  # noqa: S101  # a refused caller gets the reason
         await answer(scope, receive, send)
@@ -88,8 +88,8 @@ class McpApplication:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         try:
             address = request.client.host if request.client else ""
-            given = token.strip() if scheme.lower() == _SCHEME else ""
-            person = await anyio.to_thread.run_sync(partial(self.authenticator.with_token, given, address=address))
+            token_sent = token.strip() if scheme.lower() == _SCHEME else ""
+            person = await anyio.to_thread.run_sync(partial(self.authenticator.with_token, token_sent, address=address))
         except TooManyTokens as fault:
             return PlainTextResponse(f"{fault}\n", 429, {"Retry-After": f"{fault.seconds}"}), None
         if person is None:

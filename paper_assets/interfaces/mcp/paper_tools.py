@@ -105,10 +105,10 @@ class PaperTools(ToolSet):
         """Get a paper and a page of its text of `total` characters; content_error says why there is none."""
         from paper_assets.interpreting.papers import fetch_paper
 
-        known: list[FetchedPaper] = []
+        fetched_so_far: list[FetchedPaper] = []
 
         def without_text(error: PaperAssetsError) -> Mapping[str, Any]:
-            answer = _with_text(known[-1], offset=0, limit=limit)
+            answer = _with_text(fetched_so_far[-1], offset=0, limit=limit)
             return {**answer, "content_error": {"code": error.code, "message": str(error)}}
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -118,16 +118,16 @@ class PaperTools(ToolSet):
                     arxiv_id=arxiv_id,
                     url=url,
                     include_pdf_content=include_pdf_content,
-                    found=known.append,
+                    found=fetched_so_far.append,
                 )
             except (NetworkError, RateLimited) as error:  # the source of its text, not of the paper
-                if not known:
+                if not fetched_so_far:
                     raise
                 return without_text(error)
             return _with_text(fetched, offset=offset, limit=limit)
 
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
-            return without_text(NetworkError(reason)) if known else None
+            return without_text(NetworkError(reason)) if fetched_so_far else None
 
         return await self.calls.answer(ctx, "fetch_paper", work, most=None, networked=True, meanwhile=meanwhile)
 
@@ -147,20 +147,20 @@ class PaperTools(ToolSet):
         from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper, error_of_analysis
         from paper_assets.models.llm_config import llm_config as configured
 
-        known: list[FetchedPaper] = []
+        fetched_so_far: list[FetchedPaper] = []
 
         def without_analysis(error: Mapping[str, str]) -> Mapping[str, Any]:
-            return _without_model(known[-1], error)
+            return _without_model(fetched_so_far[-1], error)
 
         def work(progress: Progress) -> Mapping[str, Any]:
             clients, chosen = self._clients(progress, models_go_on=True), llm_config or {}
             left = clients.started()
-            given, stored = _given_whole(paper), _stored_paper(clients, paper)
-            known.extend(each for each in (given or stored,) if each)
+            whole_record, stored = _given_whole(paper), _stored_paper(clients, paper)
+            fetched_so_far.extend(each for each in (whole_record or stored,) if each)
             try:
                 configured(clients.environ, provider=chosen.get("provider"), model=chosen.get("model"))
-                whole = given or _complete_paper(clients, paper, left, stored)
-                known.append(whole)
+                whole = whole_record or _complete_paper(clients, paper, left, stored)
+                fetched_so_far.append(whole)
                 analysis = analyze_paper(
                     _for_next_step(clients, left),
                     whole,
@@ -169,14 +169,14 @@ class PaperTools(ToolSet):
                     model=chosen.get("model"),
                 )
             except (LLMError, StoreError) as error:
-                if not known:
+                if not fetched_so_far:
                     raise
                 return without_analysis(error_of_analysis(error))
             record = analysis_to_mapping(analysis)
             return {"analysis": record, "analysis_error": None, "paper": None, "warnings": list(whole.warnings)}
 
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
-            return without_analysis({"code": LLMError.code, "message": reason}) if known else None
+            return without_analysis({"code": LLMError.code, "message": reason}) if fetched_so_far else None
 
         key = call_key(paper, llm_config, analysis_type)
         return await self.calls.answer(ctx, "analyze_paper", work, joined_as=key, meanwhile=meanwhile)
@@ -192,7 +192,7 @@ class PaperTools(ToolSet):
         """Find a paper and let an LLM read it; without one, analysis_error says why."""
         from paper_assets.interpreting.analysis import Interpretation, interpret_paper, interpretation_to_mapping
 
-        known: list[FetchedPaper] = []
+        fetched_so_far: list[FetchedPaper] = []
 
         def work(progress: Progress) -> Mapping[str, Any]:
             chosen = llm_config or {}
@@ -202,16 +202,16 @@ class PaperTools(ToolSet):
                 analysis_type=analysis_type,
                 provider=chosen.get("provider"),
                 model=chosen.get("model"),
-                found=known.append,
+                found=fetched_so_far.append,
             )
             return _without_text(interpretation_to_mapping(interpretation))
 
         def meanwhile(reason: str) -> Mapping[str, Any] | None:
-            if not known:
+            if not fetched_so_far:
                 return None
             error = {"code": LLMError.code, "message": reason}
             return _without_text(
-                interpretation_to_mapping(Interpretation(paper=known[-1], analysis=None, analysis_error=error))
+                interpretation_to_mapping(Interpretation(paper=fetched_so_far[-1], analysis=None, analysis_error=error))
             )
 
         key = call_key(query, llm_config, analysis_type)
@@ -255,8 +255,8 @@ def _without_model(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str,
     """Return the answer of analyze_paper for a paper that no model has read."""
     from paper_assets.interpreting.papers import fetched_to_mapping
 
-    shown = {name: value for name, value in fetched_to_mapping(paper).items() if name != "content"}
-    return {"analysis": None, "analysis_error": dict(error), "paper": shown, "warnings": list(paper.warnings)}
+    record = {name: value for name, value in fetched_to_mapping(paper).items() if name != "content"}
+    return {"analysis": None, "analysis_error": dict(error), "paper": record, "warnings": list(paper.warnings)}
 
 
 def _stored_paper(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
@@ -322,13 +322,13 @@ def _complete_paper(
             raise
         failure = error
     part = bool(record.get("content_is_part"))
-    given = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
+    from_record = fetched_from_mapping({**record, "content": None, "content_is_part": False} if part else record)
     if isinstance(failure, InvalidArxivId) and part and isinstance(address := record.get("pdf_url"), str):
         try:
             text = fetch_paper(_for_next_step(clients, left), pdf_url=address).content
-            return replace(given, content=text)
+            return replace(from_record, content=text)
         except (InvalidInput, PaperNotFound, PdfFetchFailed) as error:
             failure = error
-    if part and not given.paper.abstract.strip():
+    if part and not from_record.paper.abstract.strip():
         raise failure
-    return given
+    return from_record

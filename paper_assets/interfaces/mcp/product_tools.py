@@ -55,12 +55,12 @@ class ProductTools(ToolSet):
             for name in sorted(folders.readable.keys() | folders.faults.keys() | ranked.keys()):
                 if self.only is not None and name not in self.only:
                     continue
-                known, last, digest = folders.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
+                loaded, last, digest = folders.readable.get(name), ranked.get(name), newest_digest(self.settings, name)
                 profiles.append(
                     {
                         "name": name,
-                        "interests": known and known.content.interests.model_dump(mode="json", exclude={"papers"}),
-                        "liked_papers": len(known.content.interests.papers) if known else 0,
+                        "interests": loaded and loaded.content.interests.model_dump(mode="json", exclude={"papers"}),
+                        "liked_papers": len(loaded.content.interests.papers) if loaded else 0,
                         "last_ranking": last and f"{last}",
                         "last_digest": digest and f"{digest}",
                         "rewrites_waiting": waiting.get(name, 0),
@@ -153,8 +153,8 @@ class ProductTools(ToolSet):
         config = self.settings.rewriting
         try:
             state, stands = state_of(item, config=config), status_in_words(item, config=config)
-            shown = state and item.attempts[state.attempt - 1]
-            unchecked = not_checked(open_questions(item, shown)) if shown else None
+            attempt = state and item.attempts[state.attempt - 1]
+            unchecked = not_checked(open_questions(item, attempt)) if attempt else None
         except Exception as error:  # of one rewrite; the others are listed
             state, unchecked = None, None
             stands = f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"

@@ -70,9 +70,9 @@ def listed_digests(settings: Settings, only: Set[str] | None = None) -> list[Res
 
 
 def add_digests(
-    server: MCPServer[Any], settings: Settings, *, shown: Callable[[str], str], only: Set[str] | None = None
+    server: MCPServer[Any], settings: Settings, *, hide: Callable[[str], str], only: Set[str] | None = None
 ) -> None:
-    """Let hosts read digests (`only`: of these profiles) by their address; `shown` makes a text fit to leave."""
+    """Let hosts read digests (`only`: of these profiles) by their address; `hide` makes a text fit to leave."""
 
     async def digest(profile: str, day: str) -> str:
         try:
@@ -81,10 +81,10 @@ def add_digests(
                 lambda: digest_text(settings, profile, parse_day(day, "the day of the address"))
             )
         except (InvalidInput, NotComputed) as error:
-            raise ResourceNotFoundError(shown(str(error))) from None
+            raise ResourceNotFoundError(hide(str(error))) from None
         except PaperAssetsError as error:
-            raise ResourceError(shown(str(error))) from None
-        return shown(text)
+            raise ResourceError(hide(str(error))) from None
+        return hide(text)
 
     server.resource(
         ADDRESS,

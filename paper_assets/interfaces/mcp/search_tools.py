@@ -64,11 +64,11 @@ class SearchTools(ToolSet):
             parsed = parse_search_query(query or "")
             self._check(corpus.warehouse, parsed.profile, profile, parsed.data_types)
             result = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
-            papers = [paper_row(paper_found, wanted=parsed.authors) for paper_found in result.papers]
+            papers = [paper_row(paper_found, authors=parsed.authors) for paper_found in result.papers]
             rows = paged({"compared": result.matching}, "papers", papers, offset=0)
-            shown = offset + len(rows["papers"])
+            end = offset + len(rows["papers"])
             more = result.more or len(rows["papers"]) < len(result.papers)
-            return {**rows, "next_offset": shown if more else None, "notes": list(result.notes)}
+            return {**rows, "next_offset": end if more else None, "notes": list(result.notes)}
 
         return await self.calls.answer(ctx, "search_desk", work)
 
@@ -126,11 +126,11 @@ class SearchTools(ToolSet):
             raise InvalidInput("in:rewrites: rewrites belong to profiles and are not searched here")
 
 
-def paper_row(paper: "FoundPaper", *, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what an assistant needs to choose; fetch_paper has the abstract. `wanted`: authors of the query."""
+def paper_row(paper: "FoundPaper", *, authors: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what an assistant needs to choose; fetch_paper has the abstract. `authors`: those of the query."""
     from paper_assets.retrieval.desk_search import shown_authors
 
-    first, more = shown_authors(paper.authors, wanted=wanted)
+    first, more = shown_authors(paper.authors, wanted=authors)
     return {
         "paper_id": paper.paper_id,
         "title": paper.title,

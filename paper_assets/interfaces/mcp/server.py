@@ -164,15 +164,15 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
     if len(optional) == 1 and "default" in schema:  # an optional argument: a model omits it instead of sending null
         schema = {**optional[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
         return _compact(schema, defined)
-    kept = {}
+    compact = {}
     for name, value in schema.items():
         if name in _UNSAID or (name == "default" and (value in _NOTHING or value == schema.get("enum", [None])[0])):
             continue
         if name == "properties":
-            kept[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}
+            compact[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}
         else:
-            kept[name] = _compact(value, defined)
-    return kept
+            compact[name] = _compact(value, defined)
+    return compact
 
 
 def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,9 +251,9 @@ class Server(MCPServer[Any]):
                     "PAPER_ASSETS_RATING_OVER_MCP=yes opens them"
                 )
             raise InvalidInput(f"there is no tool {name[:60]!r}; use one of {', '.join(tools)}")
-        known = tools[name].input_schema.get("properties", {})
-        if unknown := [argument for argument in arguments if argument not in known]:
-            raise InvalidInput(f"{name}: no argument {unknown[0][:60]!r}; there are {', '.join(known)}")
+        arguments_of_tool = tools[name].input_schema.get("properties", {})
+        if unknown := [argument for argument in arguments if argument not in arguments_of_tool]:
+            raise InvalidInput(f"{name}: no argument {unknown[0][:60]!r}; there are {', '.join(arguments_of_tool)}")
 
 
 def open_calls(settings: Settings, environ: Mapping[str, str]) -> Calls:
@@ -286,7 +286,7 @@ def build_server(
     for tool_set in TOOL_SETS:
         for tool, title, hints in tool_set(calls=calls, settings=settings, environ=environ, only=only).tools():
             server.add_tool(tool, title=title, annotations=hints)
-    add_digests(server, settings, shown=calls.secrets.hide, only=only)
+    add_digests(server, settings, hide=calls.secrets.hide, only=only)
     add_prompts(server)
     return server
 

@@ -170,9 +170,9 @@ def _user_error(request: Request, fault: Exception) -> Response:
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)
         address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        shown = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3, "address": address}
+        values = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3, "address": address}
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
-        return page(request, "fault.html.jinja", status=503, fields=fields, view=_view_of(request), **shown)
+        return page(request, "fault.html.jinja", status=503, fields=fields, view=_view_of(request), **values)
     view = _view_of(request)
     if isinstance(fault, NotComputed) and (offer := background_commands.missing_list(request, view=view)):
         return offer

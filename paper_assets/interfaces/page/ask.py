@@ -67,20 +67,20 @@ def show_ask(request: Request) -> Response:
     if profile is None and (only := only_profile(request, desk)):
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     typed = _typed_question(request.query_params)
-    shown: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "task": None}
-    kept = _kept_answers(request, desk, profile)
+    values: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "task": None}
+    answers = _kept_answers(request, desk, profile)
     number = request.query_params.get("kept", "")
     if number:
-        chosen = next((kept_answer for kept_answer in kept if f"{kept_answer.number}" == number), None)
+        chosen = next((kept_answer for kept_answer in answers if f"{kept_answer.number}" == number), None)
         if chosen is None:
             raise PaperNotFound(f"there is no kept answer {number[:20]!r}")
         typed = TypedQuestion(question=chosen.question, sides=bool(chosen.options.get("sides")))
-        shown |= {"written": numbered(answer_from_record(chosen.answer)), "kept_on": chosen.asked_at.date()}
+        values |= {"written": numbered(answer_from_record(chosen.answer)), "kept_on": chosen.asked_at.date()}
         if request.query_params.get("format") == "markdown":
-            return _markdown(desk, shown["written"].answer)
+            return _markdown(desk, values["written"].answer)
     elif typed.question:
-        shown |= _answered(desk, profile, typed)
-        answer = shown["written"] or shown["quoted"]
+        values |= _answered(desk, profile, typed)
+        answer = values["written"] or values["quoted"]
         if request.query_params.get("format") == "markdown" and answer:
             return _markdown(desk, answer.answer)
     else:
@@ -88,7 +88,7 @@ def show_ask(request: Request) -> Response:
     return page(
         request,
         "ask.html.jinja",
-        status=400 if shown["fault"] and not shown["task"] else 200,
+        status=400 if values["fault"] and not values["task"] else 200,
         base=base_of(profile),
         asked=typed,
         fetches=() if missing_model(desk) else _FETCHES,  # only a written answer fetches
@@ -97,9 +97,9 @@ def show_ask(request: Request) -> Response:
         nearest=NEAREST,
         empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
-        answers=kept[::-1],
+        answers=answers[::-1],
         address=f"kept={number}" if number else typed.query,
-        **({"state": "", "running": False, "kept_on": None} | shown),
+        **({"state": "", "running": False, "kept_on": None} | values),
     )
 
 
@@ -107,24 +107,24 @@ def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str
     """Return what the page shows for a question: the written answer, else its quotations, and why there is none."""
     task = desk.tasks.get("answering", (profile, typed))
     state = task.state if task else "none"  # once: the answer may be done while the quotations are gathered
-    shown: dict[str, Any] = {"task": task, "state": state, "running": state.startswith("running")}
+    values: dict[str, Any] = {"task": task, "state": state, "running": state.startswith("running")}
     done: Answer | None = None
     try:
         done = task.future.result() if task and state == "done" else None
     except PaperAssetsError as fault:
-        shown["fault"] = f"The answer could not be written: {fault}."
+        values["fault"] = f"The answer could not be written: {fault}."
     except Exception as fault:
         logger.error("the answer to %r failed", typed.question[:200], exc_info=fault)
-        shown["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
+        values["fault"] = f"The answer could not be written ({type(fault).__name__}); the log has more."
     if done and not done.failure:
-        return {**shown, "written": numbered(done)}
+        return {**values, "written": numbered(done)}
     if done:  # the present quotations are shown, with the offer to write again
-        shown["fault"] = f"The answer could not be written: {done.failure}."
+        values["fault"] = f"The answer could not be written: {done.failure}."
     try:
         quoted = isolate("The quotations", lambda: _quoted(desk, profile, typed))
-        return {**shown, "fault": f"{quoted}."} if isinstance(quoted, Unshown) else {**shown, **quoted}
+        return {**values, "fault": f"{quoted}."} if isinstance(quoted, Unshown) else {**values, **quoted}
     except InvalidInput as fault:
-        return {**shown, "fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."}
+        return {**values, "fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."}
 
 
 def write_answer(request: Request) -> Response:
@@ -151,8 +151,8 @@ def answer_state(request: Request) -> Response:
 
 def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
     """Return the kept answers that the reader may see: in a lab those of the profile."""
-    kept = kept_answers(desk.warehouse)
-    return [answer for answer in kept if person_of(request) is None or answer.options.get("profile") == profile]
+    answers = kept_answers(desk.warehouse)
+    return [answer for answer in answers if person_of(request) is None or answer.options.get("profile") == profile]
 
 
 def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, Any]:
@@ -186,11 +186,11 @@ def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
     )
 
 
-def _typed_question(given: Mapping[str, Any]) -> TypedQuestion:
-    fetch = str(given.get("fetch", ""))
+def _typed_question(fields: Mapping[str, Any]) -> TypedQuestion:
+    fetch = str(fields.get("fetch", ""))
     return TypedQuestion(
-        question=one_line(str(given.get("question", "")))[:LONGEST_QUESTION],
-        sides=str(given.get("sides", "")) == "1",
+        question=one_line(str(fields.get("question", "")))[:LONGEST_QUESTION],
+        sides=str(fields.get("sides", "")) == "1",
         fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
     )
 

@@ -162,8 +162,8 @@ def may_see(request: Request, profile: str) -> bool:
 def profile_of(request: Request) -> str:
     """Return the profile in the address. Raises PaperNotFound for an unknown profile or another person's."""
     name, desk = str(request.path_params["profile"]), desk_of(request)
-    known = PROFILE_NAME.fullmatch(name) and may_see(request, name)
-    if known and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
+    permitted = PROFILE_NAME.fullmatch(name) and may_see(request, name)
+    if permitted and (folder_of(desk, name) or latest_ranking_day(desk.warehouse, name)):
         return name
     where = "" if person_of(request) else f" in {desk.settings.profiles_dir}"
     raise PaperNotFound(f"there is no profile {name[:60]!r}{where}")
@@ -194,9 +194,9 @@ def listed_days(warehouse: Warehouse, profile: str) -> list[date]:
 
 def day_of(request: Request, profile: str) -> date:
     """Return the day in the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
-    given = request.path_params.get("day")
-    if given is not None:
-        return parse_day(str(given), "the day in the address")
+    text = request.path_params.get("day")
+    if text is not None:
+        return parse_day(str(text), "the day in the address")
     newest = newest_day(desk_of(request).warehouse, profile)
     if newest is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet")  # `missing_list` offers to make it
@@ -211,7 +211,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     broken = _profile_fault(desk, seen) if seen else None
-    shown = {
+    context = {
         "view": template.partition(".")[0],
         "profile": seen,
         "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
@@ -227,7 +227,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "status": status,
         **values,
     }
-    return HTMLResponse(templates().get_template(template).render(shown), status_code=status)
+    return HTMLResponse(templates().get_template(template).render(context), status_code=status)
 
 
 def interests_of(desk: Desk, profile: str) -> list[str]:

@@ -81,8 +81,8 @@ _UNSHOWN: Mapping[str, Markup] = {
 
 def _isolated_macro(name: str, macro: Callable[..., str], *values: Any, tag: str = "p") -> str:
     """Call a template's macro for one thing of many; a fault in it is shown in its place, inside the element `tag`."""
-    shown = isolate(name, lambda: macro(*values))
-    return _UNSHOWN[tag].format(str(shown)) if isinstance(shown, Unshown) else shown
+    html = isolate(name, lambda: macro(*values))
+    return _UNSHOWN[tag].format(str(html)) if isinstance(html, Unshown) else html
 
 
 def _isolated_paper(paper_id: str, macro: Callable[..., str], *values: Any) -> str:

@@ -48,7 +48,7 @@ def show_evidence(request: Request) -> Response:
     stored = retrievals_of(desk.warehouse, day, profile)
     owner = usable_profile(desk.workspace, profile)
     typed = _typed(request)
-    shown: dict[str, Any] = {"answer": None, "fault": None, "field": "question", "running": False}
+    values: dict[str, Any] = {"answer": None, "fault": None, "field": "question", "running": False}
     missing = missing_model(desk)
 
     def readable(record: dict[str, Any]) -> Evidence:
@@ -59,15 +59,15 @@ def show_evidence(request: Request) -> Response:
         try:
             answer = isolate("The answer", lambda: _answer(desk, owner, day, typed))
             if answer is None:
-                shown["running"] = True
+                values["running"] = True
             elif isinstance(answer, dict):
-                shown["answer"] = readable(answer)
+                values["answer"] = readable(answer)
                 answers = [*stored, answer]
             else:
-                shown["fault"] = f"{answer}."
+                values["fault"] = f"{answer}."
         except InvalidInput as fault:
             field = fault.field if isinstance(fault, FieldFault) else "question"
-            shown |= {"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}.", "field": field}
+            values |= {"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}.", "field": field}
     return page(
         request,
         "evidence.html.jinja",
@@ -85,7 +85,7 @@ def show_evidence(request: Request) -> Response:
         remarks=remarks_on(answers),
         query=request.url.query,
         no_model=NO_MODEL,
-        **shown,
+        **values,
     )
 
 
@@ -102,7 +102,7 @@ def keep_question(request: Request) -> Response:
     question = str(form.get("question", "")).strip()
     if not question:
         raise InvalidInput("type the question that you want to keep")
-    kept = keep_plan(
+    is_new = keep_plan(
         desk,
         profile,
         question,
@@ -112,7 +112,7 @@ def keep_question(request: Request) -> Response:
     )
     note = "The question is kept. From the next run on it is answered every day."
     return redirect_with_note(
-        request, f"/p/{profile}/evidence", note if kept else "This question is kept already; nothing was changed."
+        request, f"/p/{profile}/evidence", note if is_new else "This question is kept already; nothing was changed."
     )
 
 
@@ -123,14 +123,14 @@ def keep_plan(
 
     Raises NotComputed, InvalidInput.
     """
-    file, version, kept = _kept_questions(desk, profile)
-    if question in map(_text, kept):
+    file, version, questions = _kept_questions(desk, profile)
+    if question in map(_text, questions):
         return False
     record = _plan(question, split, sides)
     if answer:
         record |= {"answer": True, "data_type": ["abstract", "fulltext"]}
     parse_plan(record, source="the question", default_sides=())  # an invalid plan never reaches the file
-    write_json(file, [*kept, record], version=version, turns=desk.editing)
+    write_json(file, [*questions, record], version=version, turns=desk.editing)
     return True
 
 

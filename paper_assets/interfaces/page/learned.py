@@ -67,8 +67,8 @@ def show_teach(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     with desk.warehouse.read_together() as warehouse:
-        wanted = list(ranking(warehouse, day, profile).header.get("teach") or ())
-        papers = papers_from_table(papers_by_id(warehouse, wanted))
+        first_set = list(ranking(warehouse, day, profile).header.get("teach") or ())
+        papers = papers_from_table(papers_by_id(warehouse, first_set))
         ratings = ratings_by_id(warehouse, profile)
     return page(
         request,
@@ -76,7 +76,7 @@ def show_teach(request: Request) -> Response:
         rows=[row_of(paper) for paper in papers],
         base=f"/p/{profile}",
         ratings=ratings,
-        done=sum(paper_id in ratings for paper_id in wanted),
+        done=sum(paper_id in ratings for paper_id in first_set),
         choices=CHOICES,
     )
 
@@ -184,7 +184,7 @@ def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
     for day, *counts in rated_days(warehouse, profile):
         week = weeks.setdefault(day - timedelta(days=day.weekday()), [0, 0, 0])
         weeks[day - timedelta(days=day.weekday())] = [count + more for count, more in zip(week, counts, strict=True)]
-    rated = [RatedWeek(monday=day, shown=shown, worth=worth, no=no) for day, (shown, worth, no) in weeks.items()]
+    rated = [RatedWeek(monday=day, shown=listed, worth=worth, no=no) for day, (listed, worth, no) in weeks.items()]
     return sorted((week for week in rated if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
 
 

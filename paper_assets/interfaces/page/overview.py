@@ -140,9 +140,9 @@ def _runs(desk: Desk) -> list[object]:
     folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
     if not (folder / _HISTORY).is_dir():
         return []
-    found = runs_in_files(folder, most=_MOST_RUNS)
-    if found is None:
+    runs = runs_in_files(folder, most=_MOST_RUNS)
+    if runs is None:
         from paper_assets.defs.instance import latest_runs  # importing Dagster takes two seconds
 
-        found = latest_runs(folder, most=_MOST_RUNS)
-    return list(found)
+        runs = latest_runs(folder, most=_MOST_RUNS)
+    return list(runs)

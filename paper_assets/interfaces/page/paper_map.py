@@ -69,14 +69,14 @@ class Number:
 
 def numbers(papers: Sequence[PlacedPaper], places: Mapping[str, int]) -> list[Number]:
     """Return the numbers beside the dots of the list's papers; one that would cover another is moved below it."""
-    found: list[Number] = []
+    placed_numbers: list[Number] = []
     listed = [placed for placed in papers if placed.paper.paper_id in places]
     for placed in sorted(listed, key=lambda one: places[one.paper.paper_id]):
         x, y = _WIDTH * placed.x + radius(placed) + 0.5, _HEIGHT * placed.y + 0.8
-        while any(abs(other.x - x) < _NUMBER and abs(other.y - y) < _NUMBER - 0.01 for other in found):
+        while any(abs(other.x - x) < _NUMBER and abs(other.y - y) < _NUMBER - 0.01 for other in placed_numbers):
             y += _NUMBER
-        found.append(Number(place=places[placed.paper.paper_id], x=x, y=y))
-    return found
+        placed_numbers.append(Number(place=places[placed.paper.paper_id], x=x, y=y))
+    return placed_numbers
 
 
 def radius(placed: PlacedPaper) -> float:
@@ -121,9 +121,9 @@ def show_map(request: Request) -> Response:
 def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]:
     """Return the ranks of the papers in the day's list, and the probability that separates them from the rest."""
     stored = ranking(desk.warehouse, day, profile)
-    shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
+    listed = stored.rows.filter(stored.rows.column("shown")).to_pylist()
     threshold = stored.header.get("line")
-    return {row["paper_id"]: row["rank"] for row in shown}, _SHELF if threshold is None else float(threshold)
+    return {row["paper_id"]: row["rank"] for row in listed}, _SHELF if threshold is None else float(threshold)
 
 
 def _groups(

@@ -78,16 +78,16 @@ def stored_papers(desk: Desk, ids: Sequence[str]) -> list[Paper]:
     return list(papers_from_table(papers_by_id(desk.warehouse, list(ids))))
 
 
-def row_of(paper: Paper, *, found: FoundPaper | None = None) -> PaperRow:
+def row_of(paper: Paper, *, hit: FoundPaper | None = None) -> PaperRow:
     """Return the row of a paper; `found` is what a search says of it."""
-    hits = found.hits if found else ()
-    abstract = one_line(paper.abstract) if not found else found.abstract
-    sentence = found.passage if found else key_sentence(abstract)
+    hits = hit.hits if hit else ()
+    abstract = one_line(paper.abstract) if not hit else hit.abstract
+    sentence = hit.passage if hit else key_sentence(abstract)
     words = {hit.text for hit in hits}
     return PaperRow(
         paper_id=paper.paper_id,
         name=readable_title(paper.title) or paper.paper_id,
-        title=with_mathml(found.title if found else one_line(paper.title) or paper.paper_id, _spans(hits, "title")),
+        title=with_mathml(hit.title if hit else one_line(paper.title) or paper.paper_id, _spans(hits, "title")),
         authors=tuple(one_line(name) for name in paper.authors[:_MOST_AUTHORS]),
         more_authors=max(len(paper.authors) - _MOST_AUTHORS, 0),
         published=paper.day,
@@ -95,25 +95,25 @@ def row_of(paper: Paper, *, found: FoundPaper | None = None) -> PaperRow:
         sentence=with_mathml(sentence, spans_of_words(sentence, words)),
         abstract=with_mathml(abstract, _spans(hits, "abstract")) if hits else with_parts(abstract),
         links=links_of(paper),
-        score=found.score if found else None,
+        score=hit.score if hit else None,
     )
 
 
 def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     """Return the rows of a search's papers, in its order."""
     by_id = {paper_found.paper_id: paper_found for paper_found in papers}
-    return [row_of(paper, found=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
+    return [row_of(paper, hit=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
 
 
 def spans_of_words(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     """Return where any of the words occur in a text, as whole words."""
-    wanted = set(words)
+    marked = set(words)
     spans, start = [], None
     for position, letter in enumerate(f"{text} "):
         if letter.isalnum():
             start = position if start is None else start
         elif start is not None:
-            if text[start:position] in wanted:
+            if text[start:position] in marked:
                 spans.append((start, position))
             start = None
     return spans

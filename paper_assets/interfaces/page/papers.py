@@ -209,19 +209,19 @@ def _shelf(request: Request) -> Response:
     text = one_line(query.get("q", ""))[:300]
     rated = ratings_of(desk.warehouse, profile)[::-1]
     counts = Counter(rating.rating for rating in rated)
-    shown = query.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
-    shown = shown if shown in SHELVES else SHELVES[0]
+    shelf = query.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
+    shelf = shelf if shelf in SHELVES else SHELVES[0]
     when = {rating.paper_id: rating.rated_at.date() for rating in rated}
-    chosen = [rating.paper_id for rating in rated if rating.rating == shown]
+    chosen = [rating.paper_id for rating in rated if rating.rating == shelf]
     stored = stored_papers(desk, chosen)
     papers = [paper for paper in stored if _has_words(paper, text)]
     if form := query.get("format"):
-        return _file(papers, form, name=f"{profile}-{shown}")
+        return _file(papers, form, name=f"{profile}-{shelf}")
     return page(
         request,
         "shelf.html.jinja",
         base=base_of(profile),
-        shown=shown,
+        shown=shelf,
         text=text,
         shelves=[(name, IN_WORDS[name]) for name in SHELVES],
         counts=counts,
@@ -232,7 +232,7 @@ def _shelf(request: Request) -> Response:
         ratings={rating.paper_id: rating.rating for rating in rated},
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
-        back=f"{request.url.path}?{request.url.query or f'show={shown}'}",
+        back=f"{request.url.path}?{request.url.query or f'show={shelf}'}",
     )
 
 
@@ -242,14 +242,14 @@ def _rows_of_similar(desk: Desk, similar: Mapping[str, float]) -> list[PaperRow]
 
 def _paper_of(request: Request, desk: Desk) -> Paper:
     """Return the paper in the address. Raises PaperNotFound."""
-    given = str(request.path_params["paper_id"])
+    address = str(request.path_params["paper_id"])
     try:
-        known_as = str(split_paper_id(given)[0])
+        known_as = str(split_paper_id(address)[0])
     except InvalidArxivId:
-        known_as = given
+        known_as = address
     paper = find_paper(desk.warehouse, known_as)
     if paper is None:
-        raise PaperNotFound(f"paper {given[:60]!r} is not stored: its day was not fetched, or its id is wrong")
+        raise PaperNotFound(f"paper {address[:60]!r} is not stored: its day was not fetched, or its id is wrong")
     return paper
 
 
@@ -270,8 +270,8 @@ def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, 
     items = rewrites_of(warehouse, profile=profile)
     if person_of(request) is None:
         items += rewrites_by_command(warehouse)
-    wanted = [item for item in items if item.paper_id == paper_id]
-    return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in wanted]
+    of_paper = [item for item in items if item.paper_id == paper_id]
+    return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in of_paper]
 
 
 def _paragraphs(abstract: str) -> list[Markup]:
@@ -280,8 +280,8 @@ def _paragraphs(abstract: str) -> list[Markup]:
 
 
 def _has_words(paper: Paper, text: str) -> bool:
-    known = words_in(" ".join((paper.title, *paper.authors)))
-    return all(any(known_word.startswith(word) for known_word in known) for word in words_in(text))
+    words = words_in(" ".join((paper.title, *paper.authors)))
+    return all(any(known_word.startswith(word) for known_word in words) for word in words_in(text))
 
 
 def _file(papers: list[Paper], form: str, *, name: str) -> Response:

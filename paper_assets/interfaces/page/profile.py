@@ -190,9 +190,9 @@ def form_values(record: Mapping[str, Any], *, weights: Mapping[str, float]) -> d
             typed[form_field.name] = "" if value is None else f"{value}"
     own = _at(record, "ranking.weights")
     typed[OWN_WEIGHTS] = bool(own)
-    shown = own or weights
+    own_or_usual = own or weights
     for form_field, name in zip(WEIGHTS, DIMENSIONS, strict=True):
-        value = shown.get(name, "") if isinstance(shown, Mapping) else ""
+        value = own_or_usual.get(name, "") if isinstance(own_or_usual, Mapping) else ""
         typed[form_field.name] = f"{value:g}" if isinstance(value, int | float) else str(value)
     return typed
 
@@ -223,9 +223,9 @@ def edited_record(record: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[s
     for form_field in _fields():
         if form_field.kind == "papers":  # only those to remove are submitted, so that none is lost by an old page
             held = _at(record, form_field.key) or []
-            kept = [entry for entry in held if _liked_name(entry) not in typed[form_field.name]]
-            if len(kept) < len(held):
-                _put(edited, form_field.key, kept)
+            liked = [entry for entry in held if _liked_name(entry) not in typed[form_field.name]]
+            if len(liked) < len(held):
+                _put(edited, form_field.key, liked)
             continue
         value = _value(form_field, typed[form_field.name])
         if _at(record, form_field.key) is None and value in (form_field.default, [], None):
@@ -350,8 +350,8 @@ def preview_profile(request: Request) -> Response:
         record = edited_record(_read_file(desk, profile)[0], form.values)
         faults, other = field_faults(record)
         if faults or other:
-            shown = {"fault": " ".join(other) or "Correct the marked fields to see the preview."}
-            return _page(request, replace(form, faults=faults, preview=shown))
+            previewed = {"fault": " ".join(other) or "Correct the marked fields to see the preview."}
+            return _page(request, replace(form, faults=faults, preview=previewed))
         shown_preview = isolate("The preview", lambda: _previewed(desk, profile, record))
         return _page(
             request,

@@ -78,10 +78,10 @@ def show_rewrite(request: Request) -> Response:
     config, model = desk.settings.rewriting, _model(desk)
     step = step_of(item, config=config)
     state = state_of(item, config=config, attempt=_attempt(request, item))
-    shown = item.attempts[state.attempt - 1] if state else None
-    against = request.query_params.get("against", "before" if shown and shown.attempt > 1 else "original")
-    before = item.attempts[shown.attempt - 2] if shown and shown.attempt > 1 and against == "before" else None
-    questions = open_questions(item, shown) if shown else ()
+    attempt = item.attempts[state.attempt - 1] if state else None
+    against = request.query_params.get("against", "before" if attempt and attempt.attempt > 1 else "original")
+    before = item.attempts[attempt.attempt - 2] if attempt and attempt.attempt > 1 and against == "before" else None
+    questions = open_questions(item, attempt) if attempt else ()
     pause = _pauses(desk)(item.item)
     auto = item.outcome is None and pause is None and request.query_params.get("auto") == "1"
     return page(
@@ -90,8 +90,8 @@ def show_rewrite(request: Request) -> Response:
         item=item,
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
         stage_in_words=_status(item, step, pause=pause, ahead=desk.tasks.ahead("rewriting", item.item), auto=auto),
-        held=held_back(item, shown) if shown else (),
-        notes=[note for note in (not_checked(questions), direction_note(shown) if shown else None) if note],
+        held=held_back(item, attempt) if attempt else (),
+        notes=[note for note in (not_checked(questions), direction_note(attempt) if attempt else None) if note],
         questions=questions,
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
@@ -99,11 +99,11 @@ def show_rewrite(request: Request) -> Response:
         auto=auto,
         model=model,
         state=state,
-        attempt=shown,
+        attempt=attempt,
         against="before" if before else "original",
         pieces=whole_formulas(
-            marked(shown.text, before.text if before else item.original_text, (*shown.unsupported, *questions))
-            if shown
+            marked(attempt.text, before.text if before else item.original_text, (*attempt.unsupported, *questions))
+            if attempt
             else ()
         ),
         marks=(config.enough, config.asks, config.passes, config.archived),
@@ -120,9 +120,9 @@ def whole_formulas(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     ends = list(accumulate(len(piece.text) for piece in pieces))
     starts = [0, *ends[:-1]]
     cuts = {0, len(text), *ends, *(cut for span in formulas for cut in span)}
-    kept = sorted(cut for cut in cuts if not any(start < cut < end for start, end in formulas))
+    boundaries = sorted(cut for cut in cuts if not any(start < cut < end for start, end in formulas))
     parts = []
-    for start, end in pairwise(kept):
+    for start, end in pairwise(boundaries):
         inside = [piece for piece, a, b in zip(pieces, starts, ends, strict=True) if a < end and start < b]
         parts.append(
             Piece(text[start:end], any(piece.new for piece in inside), any(piece.doubtful for piece in inside))
@@ -155,8 +155,8 @@ def decide_rewrite(request: Request) -> Response:
         if response.counted:
             note += _resume(desk, name, advance)
     elif decision == "release":
-        kept = item.kept_attempt
-        claims = open_questions(item, kept) if kept else ()
+        best = item.kept_attempt
+        claims = open_questions(item, best) if best else ()
         for claim in claims:
             loop.release(warehouse, name, claim, now=now())
         note = (
@@ -197,9 +197,9 @@ def list_practices(request: Request) -> Response:
         min_score=int(score) if score and valid else None,
         keyword=keyword or None,
     )
-    kept = _practices_of_person(request, best_practices(desk.warehouse, collection))
+    archived = _practices_of_person(request, best_practices(desk.warehouse, collection))
     practices = _practices_of_person(request, practices)
-    categories = [name for name, _ in Counter(practice.category or "unknown" for practice in kept).most_common(6)]
+    categories = [name for name, _ in Counter(practice.category or "unknown" for practice in archived).most_common(6)]
     return page(
         request,
         "practices.html.jinja",
@@ -207,12 +207,12 @@ def list_practices(request: Request) -> Response:
         found=practices[:_MOST_PRACTICES],
         titles=_titles(desk.warehouse, practices[:_MOST_PRACTICES]),
         count=len(practices),
-        kept=len(kept),
+        kept=len(archived),
         asked={"level": level, "score": score[:20], "keyword": keyword},
         fault=None if valid else f"The score must be a number from 0 to 100, got {score[:20]!r}.",
         levels=LEVELS_IN_WORDS,
         categories=categories,
-        spread=Counter((practice.target_level, practice.category or "unknown") for practice in kept),
+        spread=Counter((practice.target_level, practice.category or "unknown") for practice in archived),
         with_and_without={} if person_of(request) else attempts_by_examples(desk.warehouse),
         archived=desk.settings.rewriting.archived,
     )
@@ -265,12 +265,12 @@ def _status(item: RewriteItem, step: Step, *, pause: str | None, ahead: int, aut
         return f"Attempt {step.attempt} waits for your decision"
     if isinstance(step, Write):
         return f"Being written{_UPDATES_ITSELF}" if pause is None else f"Paused{pause and ': '}{pause}"
-    kept = f"attempt {step.attempt}"
+    attempt = f"attempt {step.attempt}"
     return {
-        "passed": f"Finished: {kept} passed",
-        "accepted": f"Finished: you accepted {kept}",
-        "best": f"Finished: {kept}, the best of {count_of(len(item.attempts), 'attempt')}, is kept",
-        "best_with_warning": f"Finished with a quality warning: {kept} is the best of {len(item.attempts)}",
+        "passed": f"Finished: {attempt} passed",
+        "accepted": f"Finished: you accepted {attempt}",
+        "best": f"Finished: {attempt}, the best of {count_of(len(item.attempts), 'attempt')}, is kept",
+        "best_with_warning": f"Finished with a quality warning: {attempt} is the best of {len(item.attempts)}",
         "cancelled": "Cancelled",
     }[step.outcome]
 
@@ -336,8 +336,8 @@ def _model(desk: Desk) -> str | None:
 
 
 def _attempt(request: Request, item: RewriteItem) -> int | None:
-    given = request.query_params.get("attempt")
-    number = _number(given) if given else None
+    number_text = request.query_params.get("attempt")
+    number = _number(number_text) if number_text else None
     return number if number is not None and 1 <= number <= len(item.attempts) else None
 
 

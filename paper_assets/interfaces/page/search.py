@@ -88,47 +88,47 @@ def show_search(request: Request) -> Response:
         return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
     text, like = one_line(parameters.get("q", ""))[:2_000], one_line(parameters.get("like", ""))[:200]
     number = _page_number(parameters.get("page", "1"))
-    shown: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
+    values: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
     if like:
         paper = find_paper(desk.warehouse, like)
         if paper is None:
             raise PaperNotFound(f"paper {like!r} is not stored, so no similar papers can be found")
         similar = isolate("The similar papers", lambda: similar_papers(corpus_of(desk), paper, limit=_SIMILAR))
-        shown["liked"] = {"paper_id": paper.paper_id, "title": readable_title(paper.title)}
-        shown |= {"fault": _plain(similar)} if isinstance(similar, Unshown) else {"rows": rows_found(desk, similar)}
+        values["liked"] = {"paper_id": paper.paper_id, "title": readable_title(paper.title)}
+        values |= {"fault": _plain(similar)} if isinstance(similar, Unshown) else {"rows": rows_found(desk, similar)}
     elif text:
         try:
             query = _allowed(request, parse_search_query(text))
             results = isolate("The search", lambda: _searched(desk, query, profile, number))
-            shown["query"] = query
+            values["query"] = query
             if isinstance(results, Unshown):
-                shown["fault"] = _plain(results)
+                values["fault"] = _plain(results)
             else:
-                shown |= {"found": results, "rows": rows_found(desk, results.papers)}
+                values |= {"found": results, "rows": rows_found(desk, results.papers)}
         except InvalidInput as fault:
-            shown["fault"] = _placed(text, str(fault))
+            values["fault"] = _placed(text, str(fault))
     else:
         preload(desk)
     ratings, newest = rated_by(desk, profile), latest_day(desk.warehouse, until=now().date())
     return page(
         request,
         "search.html.jinja",
-        status=400 if shown["fault"] else 200,
+        status=400 if values["fault"] else 200,
         base=base_of(profile),
         text=text,
         number=number,
         first=(number - 1) * _ON_A_PAGE + 1,
         back=f"{request.url.path}?{request.url.query}",
-        earlier=_address(text, number - 1 if shown["rows"] else 1) if number > 1 else None,
-        later=_address(text, number + 1) if shown["found"] and shown["found"].more and number < _LAST_PAGE else None,
+        earlier=_address(text, number - 1 if values["rows"] else 1) if number > 1 else None,
+        later=_address(text, number + 1) if values["found"] and values["found"].more and number < _LAST_PAGE else None,
         suggested=_suggested(text, profile, newest or now().date()) if not like else (),
         help=FILTER_HELP,
         empty=newest is None,
         ratings=ratings,
         choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
-        savable=bool(profile and folder_of(desk, profile) and shown["query"] and words_in(shown["query"].words)),
-        **shown,
+        savable=bool(profile and folder_of(desk, profile) and values["query"] and words_in(values["query"].words)),
+        **values,
     )
 
 
@@ -141,12 +141,12 @@ def keep_search(request: Request) -> Response:
         raise InvalidInput("this search has no words that could be kept; type some in addition to the filters")
     back = f"/p/{profile}/search?{urlencode({'q': text})}"
     if form.get("as") == "question":
-        kept = keep_plan(desk, profile, words)
+        is_new = keep_plan(desk, profile, words)
         note = f"“{words}” is a question of {profile} now. From the next run on it is answered every day."
-        return redirect_with_note(request, back, note if kept else f"“{words}” is a question of {profile} already.")
-    kept = _keep_interest(desk, profile, words)
+        return redirect_with_note(request, back, note if is_new else f"“{words}” is a question of {profile} already.")
+    is_new = _keep_interest(desk, profile, words)
     note = f"“{words}” is a main interest of {profile} now. The next ranking uses it."
-    return redirect_with_note(request, back, note if kept else f"“{words}” is an interest of {profile} already.")
+    return redirect_with_note(request, back, note if is_new else f"“{words}” is an interest of {profile} already.")
 
 
 def _keep_interest(desk: Desk, profile: str, words: str) -> bool:
@@ -229,8 +229,8 @@ def _address(text: str, number: int) -> str:
     return f"?{urlencode({'q': text, 'page': number} if number > 1 else {'q': text})}"
 
 
-def _page_number(given: str) -> int:
-    return min(max(int(given), 1), _LAST_PAGE) if given.isascii() and given.isdigit() and len(given) < 6 else 1
+def _page_number(text: str) -> int:
+    return min(max(int(text), 1), _LAST_PAGE) if text.isascii() and text.isdigit() and len(text) < 6 else 1
 
 
 def preload(desk: Desk, *, questions: bool = False) -> Task:

@@ -181,7 +181,7 @@ def _save_morning(request: Request) -> Response:
 def _save_model(request: Request) -> Response:
     desk, form = desk_of(request), request.state.form
     values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
-    kept = _kept(desk)
+    stored = _kept(desk)
     try:
         choice = models.ModelChoice(
             provider=values["provider"],
@@ -190,9 +190,9 @@ def _save_model(request: Request) -> Response:
             key=str(form.get("key", "")),
             price_in=values["price_in"],
             price_out=values["price_out"],
-            tokens=kept.get("PAPER_ASSETS_LLM_TOKENS", ""),
+            tokens=stored.get("PAPER_ASSETS_LLM_TOKENS", ""),
         )
-        variables = models.chosen_variables(kept, choice, monthly=_limit(values))
+        variables = models.chosen_variables(stored, choice, monthly=_limit(values))
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
         return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
@@ -262,16 +262,16 @@ def _kept(desk: Desk) -> dict[str, str]:
         return {}
 
 
-def _model_values(kept: Mapping[str, str]) -> dict[str, str]:
-    provider = kept.get("LLM_PROVIDER", "openai")
+def _model_values(variables: Mapping[str, str]) -> dict[str, str]:
+    provider = variables.get("LLM_PROVIDER", "openai")
     prefix = provider.upper()
-    cost_limit, tokens = kept.get(models.MONTH_COST, ""), kept.get(models.MONTH_TOKENS, "")
+    cost_limit, tokens = variables.get(models.MONTH_COST, ""), variables.get(models.MONTH_TOKENS, "")
     return {
         "provider": provider,
-        "model": kept.get(f"{prefix}_MODEL", ""),
-        "url": kept.get(f"{prefix}_BASE_URL", ""),
-        "price_in": kept.get(models.PRICE_IN, ""),
-        "price_out": kept.get(models.PRICE_OUT, ""),
+        "model": variables.get(f"{prefix}_MODEL", ""),
+        "url": variables.get(f"{prefix}_BASE_URL", ""),
+        "price_in": variables.get(models.PRICE_IN, ""),
+        "price_out": variables.get(models.PRICE_OUT, ""),
         "amount": cost_limit or tokens,
         "unit": "money" if cost_limit else "tokens",
     }
@@ -279,14 +279,14 @@ def _model_values(kept: Mapping[str, str]) -> dict[str, str]:
 
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     desk = desk_of(request)
-    environ, kept = environ_of(desk), _kept(desk)
+    environ, stored = environ_of(desk), _kept(desk)
     settings, wrong_hours = hours_of(desk)
     here = local_zone(desk.environ)
     values = {
         "at": f"{settings.fetch_at:%H:%M}",
         "weekdays": settings.fetch_weekdays,
         "zone": settings.time_zone,
-        **_model_values(kept),
+        **_model_values(stored),
         **form.values,
     }
     zones = dict.fromkeys((settings.time_zone, here, *_COMMON_ZONES, *sorted(available_timezones())))
@@ -314,9 +314,9 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         ],
         sent_away=models.SENT_AWAY,
         model=use,
-        kept_model=bool(kept),
-        has_key=any(name.endswith("_API_KEY") for name in kept),
-        fixed_model=sorted(name for name in kept if desk.environ.get(name, "").strip() not in ("", kept[name])),
+        kept_model=bool(stored),
+        has_key=any(name.endswith("_API_KEY") for name in stored),
+        fixed_model=sorted(name for name in stored if desk.environ.get(name, "").strip() not in ("", stored[name])),
         month=monthly_use(environ),
     )
 

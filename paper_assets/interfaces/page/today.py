@@ -83,7 +83,7 @@ def show_day(request: Request) -> Response:
     with desk.read_together() as warehouse:
         profile = profile_of(request)
         day = day_of(request, profile)
-        shown = _day_shown(request, warehouse, profile, day)
+        values = _day_shown(request, warehouse, profile, day)
     response = page(
         request,
         "today.html.jinja",
@@ -94,7 +94,7 @@ def show_day(request: Request) -> Response:
         layout=layout,
         choices=CHOICES,
         no_model=NO_MODEL,
-        **shown,
+        **values,
     )
     if "layout" in request.query_params:
         response.set_cookie(_LAYOUT_COOKIE, layout, max_age=_A_YEAR, httponly=True, samesite="strict")
@@ -107,8 +107,8 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
     digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
-    shown, maybe = _lists(digest, stored)
-    listed, below = [entry.paper_id for entry in shown], [entry.paper_id for entry in maybe]
+    entries, maybe = _lists(digest, stored)
+    listed, below = [entry.paper_id for entry in entries], [entry.paper_id for entry in maybe]
     papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
     warnings, unmet = _warnings(digest)
     missing = missing_model(desk)
@@ -116,7 +116,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "before": max((ranked_day for ranked_day in days if ranked_day < day), default=None),
         "after": min((ranked_day for ranked_day in days if ranked_day > day), default=None),
         "digest": digest,
-        "listed": shown,
+        "listed": entries,
         "maybe": maybe,
         "warnings": warnings,
         "unmet": unmet,
@@ -129,7 +129,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
         "remarks": [line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
         "teach": first_set_left(stored.header, ratings),
-        "searches": [] if shown else interests_of(desk, profile)[:_MOST_SEARCHES],
+        "searches": [] if entries else interests_of(desk, profile)[:_MOST_SEARCHES],
         "seen": seen,
         "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         "shared": paper_list(paper for paper in papers if paper.paper_id not in below),
@@ -160,9 +160,9 @@ def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; Today shows a paper without one from its entry."""
     rows = {}
     for paper in papers:
-        made = isolate(f"The row of {paper.paper_id}", partial(row_of, paper))
-        if isinstance(made, PaperRow):
-            rows[paper.paper_id] = made
+        row = isolate(f"The row of {paper.paper_id}", partial(row_of, paper))
+        if isinstance(row, PaperRow):
+            rows[paper.paper_id] = row
     return rows
 
 
@@ -228,14 +228,14 @@ def _changes(request: Request) -> Response:
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
-    shown: dict[str, Any] = {"change": None, "edits": (), "reason": None}
+    values: dict[str, Any] = {"change": None, "edits": (), "reason": None}
     try:
         listed = list_changes(desk.warehouse, profile, day=day, before=None if edit else before, edit=edit)
         edits = listed.changes.edits
         changes = change_set(listed.changes, since=words, titles=listed.titles, edit_named=not edits)
-        shown |= {"change": changes, "edits": [_labelled(edit) for edit in edits]}
+        values |= {"change": changes, "edits": [_labelled(edit) for edit in edits]}
     except NotComputed as fault:
-        shown["reason"] = str(fault)
+        values["reason"] = str(fault)
     return page(
         request,
         "changes.html.jinja",
@@ -243,7 +243,7 @@ def _changes(request: Request) -> Response:
         since="edit" if edit else f"{before}",
         words=words,
         earlier=earlier[:_MOST_DAYS],
-        **shown,
+        **values,
     )
 
 
@@ -289,14 +289,14 @@ def with_places(note: str, entries: Sequence[Entry]) -> Markup:
 
 def _layout(request: Request) -> str:
     """Return the requested layout, else the one chosen before, else compact."""
-    given = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
-    return given if given in LAYOUTS else LAYOUTS[0]
+    layout = request.query_params.get("layout") or request.cookies.get(_LAYOUT_COOKIE)
+    return layout if layout in LAYOUTS else LAYOUTS[0]
 
 
 def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) -> list[PaperRow]:
     """Return papers outside the list whose rating would improve it most."""
-    wanted = [paper_id for paper_id in stored.header.get("questions") or () if paper_id not in listed]
-    return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, wanted))]
+    ids = [paper_id for paper_id in stored.header.get("questions") or () if paper_id not in listed]
+    return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, ids))]
 
 
 def _on_topic(stored: StoredRanking) -> dict[str, float]:
@@ -339,15 +339,15 @@ def show_week(request: Request) -> Response:
         all_days = listed_days(warehouse, profile)
         days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
-        lists, known = list[ListOfDay](), set[str]()
+        lists, listed_before = list[ListOfDay](), set[str]()
         listed = listed_by_day(warehouse, profile, days)
         stored = papers_from_table(
             papers_by_id(warehouse, sorted({paper_id for ids in listed.values() for paper_id in ids}))
         )
         papers = {paper.paper_id: paper for paper in stored}
         for day in days:
-            ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in known]
-            known.update(ids)
+            ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in listed_before]
+            listed_before.update(ids)
             left = [paper_id for paper_id in ids if paper_id not in ratings and paper_id not in seen]
             rows = tuple(row_of(papers[paper_id]) for paper_id in (left if only_left else ids))
             lists.append(ListOfDay(day=day, rows=rows, left=len(left)))

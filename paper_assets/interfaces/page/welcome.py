@@ -70,12 +70,12 @@ def preview_welcome(request: Request) -> Response:
             return _page(request, values, own=own, preview={})
         previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
     except FieldFault as fault:
-        shown = {"fault": "Correct the marked field to see the preview."}
-        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=shown)
+        preview = {"fault": "Correct the marked field to see the preview."}
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=preview)
     except InvalidInput as fault:
         return _page(request, values, own=own, preview={"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."})
-    shown = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
-    return _page(request, values, own=own, preview=shown)
+    preview = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
+    return _page(request, values, own=own, preview=preview)
 
 
 def show_own_papers(request: Request) -> Response:
@@ -165,24 +165,24 @@ def add_papers(request: Request) -> Response:
 
 def rename(request: Request) -> Response:
     """Rename a profile with its ratings and lists."""
-    name, wanted = _managed(request)
+    name, new_name = _managed(request)
     try:
-        services.rename_profile(place_of(desk_of(request)), name, wanted)
+        services.rename_profile(place_of(desk_of(request)), name, new_name)
     except InvalidInput as fault:
         return redirect_with_note(request, "/?all=1", f"Could not rename {name}: {fault}.")
-    return redirect_with_note(request, "/?all=1", f"Profile {name} is now {wanted}.")
+    return redirect_with_note(request, "/?all=1", f"Profile {name} is now {new_name}.")
 
 
 def duplicate(request: Request) -> Response:
     """Copy a profile under another name, or under a free one if its own is given."""
-    name, wanted = _managed(request)
+    name, new_name = _managed(request)
     place = place_of(desk_of(request))
-    wanted = free_name(name, services.profile_names(place)) if wanted == name else wanted
+    new_name = free_name(name, services.profile_names(place)) if new_name == name else new_name
     try:
-        services.duplicate_profile(place, name, wanted)
+        services.duplicate_profile(place, name, new_name)
     except InvalidInput as fault:
         return redirect_with_note(request, "/?all=1", f"Could not duplicate {name}: {fault}.")
-    return redirect_with_note(request, "/?all=1", f"{wanted} is a copy of {name}.")
+    return redirect_with_note(request, "/?all=1", f"{new_name} is a copy of {name}.")
 
 
 def remove(request: Request) -> Response:
@@ -251,8 +251,8 @@ def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDr
 def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
     desk, form = desk_of(request), request.state.form
     fitting = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
-    known = all_categories()
-    of_own = [known[code] for code in own.categories if code in known]
+    categories = all_categories()
+    of_own = [categories[code] for code in own.categories if code in categories]
     proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
     interests = (*draft.interests, *draft.secondary)
