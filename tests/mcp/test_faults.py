@@ -74,24 +74,6 @@ def test_a_request_that_breaks_the_protocol_gets_the_error_of_the_protocol(
     assert "Traceback" not in json.dumps(answer)
 
 
-@pytest.mark.parametrize("depth", [150, 200, 250, 100_000])
-def test_json_nested_too_deep_gets_a_clear_error_and_the_server_continues(host: RawHost, depth: int) -> None:
-    nested, asked = '{"id":1,"a":' * depth + "1" + "}" * depth, f"deep {depth}"
-    call = f'"method":"tools/call","params":{{"name":"analyze_paper","arguments":{{"paper":{nested}}}}}'
-    host.write(f'{{"jsonrpc":"2.0",{call},"id":"{asked}"}}\n'.encode())
-    answer = host.answer_to(asked)
-    if depth < 200:
-        assert error_in(answer["result"])["code"] == "INVALID_INPUT"
-    else:
-        assert answer["error"] == {"code": -32700, "message": "the request is nested too deep; send plain values"}
-    assert host.call("todays_ranking", profile="traffic")["profile"] == "traffic"
-
-
-def test_a_request_that_is_not_json_gets_an_error_under_its_id(host: RawHost) -> None:
-    host.write(b'{"jsonrpc": "2.0", "id": 9001, "method": "tools/list"\n')
-    assert host.answer_to(9001)["error"]["message"] == "the request is not JSON"
-
-
 def test_half_a_surrogate_pair_does_not_break_the_pipe(host: RawHost) -> None:
     record = paper(1, "2026-03-01", "trains")
     host.write(

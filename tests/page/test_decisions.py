@@ -6,7 +6,7 @@ from dataclasses import replace
 from playwright.sync_api import Browser, expect
 
 from paper_assets.interfaces.page.display import with_mathml
-from paper_assets.interfaces.page.rewrites import whole_formulas
+from paper_assets.interfaces.page.rewrite_views import whole_formulas
 from paper_assets.pipeline.retrievals import ask
 from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.pipeline.workspace import open_workspace

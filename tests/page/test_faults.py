@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from paper_assets.defs.history_files import JOB, PastRun, runs_in_files
 from paper_assets.digests import content
 from paper_assets.interfaces import background
-from paper_assets.interfaces.page import evidence, overview, rewrites, today
+from paper_assets.interfaces.page import evidence, overview, rewrite_views, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, interests_of
 from paper_assets.stores.digests import claim
@@ -81,8 +81,8 @@ def test_a_question_that_cannot_be_shown_leaves_the_view(client: TestClient, mon
 def test_a_rewrite_that_cannot_be_shown_leaves_the_others(
     client: TestClient, page_of_a_year: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting = rewrites.rewrites_of(page_of_a_year.desk.warehouse, profile=PROFILE)[0].item
-    monkeypatch.setattr(rewrites, "step_of", failing(lambda item: item.item == waiting, rewrites.step_of))
+    waiting = rewrite_views.rewrites_of(page_of_a_year.desk.warehouse, profile=PROFILE)[0].item
+    monkeypatch.setattr(rewrite_views, "step_of", failing(lambda item: item.item == waiting, rewrite_views.step_of))
     answer = client.get(f"/p/{PROFILE}/rewrites")
     assert answer.status_code == 200
     assert answer.text.count("could not be shown") == 1 and "Finished" in answer.text

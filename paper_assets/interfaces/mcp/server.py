@@ -1,20 +1,15 @@
-"""The MCP server `paper-assets mcp`: its tools, how it reads lines, and how it starts and ends (SPEC I1, I6).
+"""The MCP server `paper-assets mcp`: its tools, and how it starts and ends (SPEC I1, I6).
 
 Standard output carries only the protocol; the log goes to standard error. The stores and models are imported when a
 tool first needs them, so that the list of tools is answered at once.
-
-The SDK drops lines that are not valid JSON, or JSON nested too deep, and the caller would wait forever; here they get
-the error of the protocol. A line without a readable id stays without an answer.
 
 The list of tools is shortened, because each conversation pays for every word (SPEC I9): the SDK's schemas name each
 argument twice and say of each optional one that it may be null. The server validates arguments by the types of the
 functions, not by these schemas, so leaving that out changes only the length.
 """
 
-import json
 import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Mapping, Set
@@ -25,21 +20,15 @@ from typing import Any
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
-    PARSE_ERROR,
     CallToolResult,
-    ErrorData,
     GetPromptResult,
     InputRequiredResult,
-    JSONRPCError,
     Resource,
     Tool,
 )
-from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import Calls
@@ -53,77 +42,6 @@ from paper_assets.interfaces.mcp.search_tools import SearchTools
 from paper_assets.interfaces.mcp.tool_set import PATIENCE_WITH_MODELS, ToolSet
 from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
-
-_LONGEST_ID = 200
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-_ID_AFTER = re.compile(r'\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")')
-
-
-async def serve_stdio(server: MCPServer[Any]) -> None:
-    """Serve on standard input and output until the client leaves."""
-    async with stdio_server() as (incoming, outgoing):
-        low = server._lowlevel_server
-        await low.run(_ReadableLines(incoming, outgoing), outgoing, low.create_initialization_options())
-
-
-class _ReadableLines:
-    """The incoming stream without lines that cannot be parsed, which it answers with an error."""
-
-    def __init__(self, incoming: Any, outgoing: Any) -> None:
-        self._incoming = incoming
-        self._outgoing = outgoing
-
-    def __getattr__(self, name: str) -> Any:  # last_context, close, clone …
-        return getattr(self._incoming, name)
-
-    def __aiter__(self) -> "_ReadableLines":
-        return self
-
-    async def __anext__(self) -> Any:
-        while True:
-            item = await self._incoming.__anext__()
-            answer = answer_to_unreadable(item) if isinstance(item, ValidationError) else None
-            if answer is None:
-                return item
-            await self._outgoing.send(SessionMessage(answer))
-
-    async def __aenter__(self) -> "_ReadableLines":
-        return self
-
-    async def __aexit__(self, *fault: object) -> None:
-        await self._incoming.aclose()
-
-
-def answer_to_unreadable(fault: ValidationError) -> JSONRPCError | None:
-    """Return the protocol's error for a line that is not valid JSON; None if it is, or has no id to answer to."""
-    [first, *_] = fault.errors(include_url=False, include_context=False)
-    if first["type"] != "json_invalid":
-        return None
-    request_id = id_of(str(first["input"]))
-    if request_id is None:
-        return None
-    deep = "recursion" in first["msg"]
-    message = "the request is nested too deep; send plain values" if deep else "the request is not JSON"
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=PARSE_ERROR, message=message))
-
-
-def id_of(line: str) -> int | str | None:
-    """Return the request's id in a line that no parser accepts; not the id of an object within it."""
-    depth = 0
-    for token in _TOKEN.finditer(line):
-        sign = token[0]
-        if sign in "[{":
-            depth += 1
-        elif sign in "]}":
-            depth -= 1
-        elif depth == 1 and sign == '"id"' and (match := _ID_AFTER.match(line, token.end())):
-            try:
-                value = json.loads(match[1]) if len(match[1]) <= _LONGEST_ID else None
-            except ValueError:
-                return None
-            return value if isinstance(value, int | str) else None
-    return None
-
 
 # Keys left out of schemas: the name again, references that were written out, and bounds that no honest caller reaches.
 _UNSAID = frozenset(
@@ -299,7 +217,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     # Without this the process would wait for its reader, which cannot be interrupted.
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        anyio.run(serve_stdio, server)
+        anyio.run(server.run_stdio_async)
     except* (BrokenPipeError, ConnectionError):
         logger.info("the client has gone while it was being answered")
     calls.shut_down(_SECONDS_TO_END)

@@ -27,7 +27,7 @@ from paper_assets.interfaces.page.desk import (
     profile_of,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.settings import is_kept_running
+from paper_assets.interfaces.page.settings_form import is_kept_running
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.profiles import followed_categories, usable_profile
 from paper_assets.pipeline.staleness import late_assets

@@ -24,7 +24,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.display import isolate
 from paper_assets.interfaces.page.liked_form import FieldFault
-from paper_assets.interfaces.page.settings import environ_of
+from paper_assets.interfaces.page.settings_form import environ_of
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.retrievals import ask

@@ -19,7 +19,7 @@ from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
 from paper_assets.interfaces.page.desk import Desk, desk_of, is_correctable, may_see, now, page, person_of
 from paper_assets.interfaces.page.display import Unshown, isolate
-from paper_assets.interfaces.page.settings import hours_of, is_kept_running, model_use
+from paper_assets.interfaces.page.settings_form import hours_of, is_kept_running, model_use
 from paper_assets.interfaces.page.welcome import removed_of
 from paper_assets.interfaces.values import assets_in_words, late_in_words
 from paper_assets.pipeline.deliveries import undelivered

@@ -35,7 +35,7 @@ from paper_assets.interfaces.page.paper_rows import (
     reader_of,
     rows_found,
 )
-from paper_assets.interfaces.page.profile import field_faults
+from paper_assets.interfaces.page.profile_form import field_faults
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.learning.ratings import is_profile
 from paper_assets.profile import read_json

@@ -39,7 +39,7 @@ from paper_assets.interfaces.page.display import isolate, readable_title
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
-from paper_assets.interfaces.page.profile import LABELS
+from paper_assets.interfaces.page.profile_form import LABELS
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating

@@ -24,7 +24,7 @@ from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, newest_day, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import isolate, readable_title
-from paper_assets.interfaces.page.settings import is_kept_running
+from paper_assets.interfaces.page.settings_form import is_kept_running
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
