@@ -87,6 +87,7 @@ class RateLimited(SourceError):
     """The source asks us to slow down (406, 429, 503, or 'Rate exceeded.' with 200)."""
 
     code = "RATE_LIMIT"
+    retry_after: float | None = None  # seconds that it asked for
 
 
 class IncompleteFeed(SourceError):

@@ -1,8 +1,14 @@
-"""Read small files and JSON that come from users or other people, within limits, and explain invalid records.
+"""Read small files within limits, write a file in one step, and detect changed files.
 
-A file must be a regular file of limited size, or it is refused before a byte is read: opening a pipe would wait
-forever, and a device never ends. Numbers and nesting in JSON are limited, so that no other code meets a number of 5,000
-digits or lists nested 1,000 deep. Files of any length (bulk files, PDFs) are read elsewhere.
+Reading: files and JSON come from users or other people. A file must be a regular file of limited size, or it is refused
+before a byte is read: opening a pipe would wait forever, and a device never ends. Numbers and nesting in JSON are
+limited, so that no other code meets a number of 5,000 digits or lists nested 1,000 deep. Files of any length (bulk
+files, PDFs) are read elsewhere.
+
+Writing: `write_file` writes beside the file and then replaces it, so that a reader or a killed process never leaves
+half a file. What we write is private to its user (SPEC 8).
+
+Changes: `file_state` is the one answer to "has this changed since?".
 """
 
 import errno
@@ -10,10 +16,14 @@ import json
 import os
 import stat
 import sys
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -213,3 +223,111 @@ def first_fault(error: ValidationError) -> str:
         return f"{key}: {message}"
     shown = repr(fault["input"])
     return f"{key}: {message}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"
+
+
+UNFINISHED = ".unfinished-"  # prefix of a file being written; a killed writer leaves it behind
+_OTHERS = 0o077
+
+
+def write_file(file: Path, content: str | bytes | Iterable[bytes]) -> None:
+    """Write the whole file in one step and flush it to disk; its folder must exist. Raises OSError.
+
+    An existing file keeps its permissions, a new one is readable by its user only.
+    """
+    unfinished = file.with_name(f"{UNFINISHED}{file.name[:100]}-{uuid4().hex}")
+    mode = 0o600
+    with suppress(FileNotFoundError):
+        mode = file.stat().st_mode & 0o777
+    content = content.encode() if isinstance(content, str) else content
+    try:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.writelines([content] if isinstance(content, bytes) else content)
+            os.fchmod(stream.fileno(), mode)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path, name: str = "*", *, older_than: float = 0.0) -> None:
+    """Remove what killed writers left of the files with this name (a pattern), at least `older_than` seconds ago.
+
+    The caller holds the lock of these files, or names an age at which no writer is alive.
+    """
+    for left in folder.glob(f"{UNFINISHED}{name}-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime >= older_than:
+                left.unlink()
+
+
+def make_files_private() -> None:
+    """Make all files that this process and its children create from now on readable by its user only."""
+    os.umask(_OTHERS)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, each readable by its user only. Raises OSError."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_private_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+_NOT_COUNTED = (".lock", "__pycache__")  # endings of names
+_MOST_FILES = 200_000  # files whose state is compared; more takes longer than it saves
+
+
+def file_state(paths: Iterable[Path], *, below: bool = True) -> str | None:
+    """Return 32 hex digits that change with any of these files or folders; None where this cannot be determined.
+
+    A folder counts with everything below it except locks, or without `below` only with the names of its entries. A
+    missing or empty file counts as absent: a database's log appears and disappears. No file is opened.
+    """
+    digest = sha256()
+    try:
+        for number, (name, state) in enumerate(entry for path in paths for entry in _states(path, below=below)):
+            if number > _MOST_FILES:
+                return None
+            digest.update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
+    except (OSError, RecursionError):
+        return None
+    return digest.hexdigest()[:32]
+
+
+def _states(path: Path, *, below: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield name and state of a file, or of a folder and what is below it, in a fixed order. Raises OSError.
+
+    The inode and the time of its last change distinguish a file from one that replaced it with the old date.
+    """
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        if status.st_size:
+            yield f"{path}", _state(status)
+    elif below:
+        yield from _states_below(f"{path}")
+    else:
+        yield f"{path}", (status.st_dev, status.st_ino, status.st_mtime_ns)
+
+
+def _states_below(folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield a folder and everything below it, without a Path for each of ten thousand files. Raises OSError."""
+    yield folder, ()
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith(_NOT_COUNTED):
+            continue
+        if entry.is_dir():
+            yield from _states_below(entry.path)
+        else:
+            with suppress(FileNotFoundError):  # a broken link, or removed since
+                yield entry.path, _state(entry.stat())
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns

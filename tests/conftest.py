@@ -11,8 +11,9 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
+from paper_assets.small_files import make_private_folder
 from paper_assets.stores import warehouse
-from paper_assets.stores.locks import folder_locked, make_private_folder
+from paper_assets.stores.locks import store_lock
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration, create_if_missing
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def new_warehouses_are_copies(request: pytest.FixtureRequest, empty_warehouse: P
             return create_if_missing(path, migrations)
         try:
             make_private_folder(path.parent)
-            with folder_locked(path.parent):
+            with store_lock(path, deadline=60):
                 if not path.exists():
                     new = path.with_name(f".{path.name}.new")
                     shutil.copyfile(empty_warehouse, new)

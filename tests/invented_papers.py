@@ -70,4 +70,5 @@ def allow_files_of(size: int) -> None:
 
 
 def listing(folder: Path) -> set[str]:
-    return {entry.name for entry in folder.iterdir()}
+    """The names in a folder, without the locks, which stay."""
+    return {entry.name for entry in folder.iterdir() if entry.suffix != ".lock"}

@@ -18,12 +18,11 @@ from paper_assets.defs.instance import remove_old_logs
 from paper_assets.errors import StoreBusy
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.locks import ProcessId, command_of, is_gone, parse_process, this_process
+from paper_assets.processes import ProcessId, command_of, is_gone, parse_process, this_process
 
 # Tag of a run: the process that executes it. Dagster hides tags with this prefix; the list of runs would show a line of
 # JSON for each run.
 PROCESS = ".dagster/paper_assets_process"
-_FORMER = "paper_assets/process"  # of runs that began before an update
 _NAME = "abandoned_runs"
 _INTERVAL = 30  # seconds
 _STARTS_WITHIN = 60  # seconds; a run names its process once that has loaded the graph
@@ -40,7 +39,7 @@ def process_tag() -> dict[str, str]:
 
 def process_of(run: dg.DagsterRun) -> ProcessId | None:
     """Return the process that executes a run; None before the run has reached it."""
-    return parse_process(run.tags.get(PROCESS) or run.tags.get(_FORMER))
+    return parse_process(run.tags.get(PROCESS))
 
 
 def fail_abandoned_runs(

@@ -15,7 +15,7 @@ import dagster as dg
 from paper_assets.defs.dagster_internals import SensorExecutionData
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import keeps_files
-from paper_assets.stores.stamps import file_states
+from paper_assets.small_files import file_state
 
 _AT_LEAST_EVERY = 600  # seconds; midnight (UTC), when a day becomes a partition, begins one of these spans
 
@@ -47,9 +47,8 @@ def state_of(*roots: Path) -> Hashable | None:
     No file is opened: opening Dagster's history costs more than the rest of an evaluation.
     """
     home = os.environ.get("DAGSTER_HOME")
-    if not home or (files := file_states([*events_files(Path(home)), *roots])) is None:
-        return None
-    return (int(time.time() // _AT_LEAST_EVERY), *files.items())
+    state = file_state([*events_files(Path(home)), *roots]) if home else None
+    return state and (int(time.time() // _AT_LEAST_EVERY), state)
 
 
 def files_of(warehouse: Path) -> tuple[Path, Path]:

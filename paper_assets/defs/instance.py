@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +21,8 @@ import dagster as dg
 from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
-from paper_assets.stores.locks import folder_locked, make_private_folder
+from paper_assets.small_files import make_private_folder, write_file
+from paper_assets.stores.locks import store_lock
 from paper_assets.text.secrets import Secrets
 
 VARIABLE = "PAPER_ASSETS_POSTGRES"
@@ -129,12 +129,7 @@ def delete_server_history(instance: dg.DagsterInstance) -> None:
 
 _RESTORE = "restore it, or begin a new history with `paper-assets reset --history`; papers and results stay"
 
-_FORMER = frozenset(
-    {  # SHA-256 of dagster.yaml as earlier versions wrote it
-        "90c2c9862b0deb44cb59746cfb19781a9c8d23ecd6c21ead37428d1772c6aca0",
-        "2a18f51a8e0d5bae71f9ce68e78bff7ef50fe89a9ee1d0ab0894ee3eadf3735d",
-    }
-)
+_DEADLINE = 60.0  # seconds to wait for another process that opens the history
 
 
 def open_instance(dagster_home: Path) -> dg.DagsterInstance:
@@ -146,10 +141,10 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
     try:
         make_private_folder(dagster_home)
         os.environ["DAGSTER_HOME"] = str(dagster_home.absolute())
-        with folder_locked(dagster_home), explained(dagster_home):
-            ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
-            if not file.exists() or _is_former(file.read_bytes()):
-                _appear(file, new_settings(ours, os.environ))
+        with store_lock(file, deadline=_DEADLINE), explained(dagster_home):
+            if not file.exists():
+                ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
+                write_file(file, new_settings(ours, os.environ))
             check_server(file, os.environ)
             check_connection(os.environ)
             try:
@@ -165,11 +160,6 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         raise StoreUnwritable(
             f"{place} cannot be used: {fault.strerror}; check permissions or set DAGSTER_HOME"
         ) from None
-
-
-def _is_former(settings: bytes) -> bool:
-    """Return whether the settings are those that an earlier version wrote; settings edited by a person are kept."""
-    return sha256(settings).hexdigest() in _FORMER
 
 
 def keeps_files(instance: dg.DagsterInstance) -> bool:
@@ -256,13 +246,6 @@ def _damaged(dagster_home: Path) -> Path | None:
             except sqlite3.Error:
                 return file
     return None
-
-
-def _appear(file: Path, content: bytes) -> None:
-    """Write the whole file in one step."""
-    new = file.with_name(f".{file.name}.new")
-    new.write_bytes(content)
-    new.replace(file)
 
 
 KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB

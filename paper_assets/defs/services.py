@@ -11,16 +11,15 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
 from paper_assets.defs.dagster_internals import forget_future_ticks, notice_failures, run_dev
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
-from paper_assets.stores.locks import make_files_private
+from paper_assets.small_files import make_files_private
+from paper_assets.stores.locks import store_lock
 
 _OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
 
@@ -37,7 +36,7 @@ _TARGETS = (
     "--help",
 )
 _CLOCK_TOLERANCE = 60.0  # seconds
-_LOCK = ".services.lock"  # in DAGSTER_HOME; held by one `make dev`
+_SERVICES = ".services"  # in DAGSTER_HOME; its lock is held by one `make dev`
 
 
 def main() -> None:
@@ -61,19 +60,18 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
 
     Raises PaperAssetsError.
     """
-    with open_instance(dagster_home) as instance:  # writes the settings of this project where there are none
-        lock = FileLock(dagster_home / _LOCK)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise StoreBusy(
-                f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
-                "PAPER_ASSETS_HOME to other folders"
-            ) from None
-        notice_failures(instance)
-        fail_abandoned_runs(instance, never_start=True)
-        forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
-    with lock:
+    with ExitStack() as held:
+        with open_instance(dagster_home) as instance:  # writes the settings of this project where there are none
+            try:
+                held.enter_context(store_lock(dagster_home / _SERVICES, deadline=0))
+            except StoreBusy:
+                raise StoreBusy(
+                    f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
+                    "PAPER_ASSETS_HOME to other folders"
+                ) from None
+            notice_failures(instance)
+            fail_abandoned_runs(instance, never_start=True)
+            forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
         yield
 
 

@@ -24,15 +24,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from paper_assets.errors import InvalidInput
-from paper_assets.stores.locks import (
-    ProcessId,
-    is_gone,
-    make_private_folder,
-    parse_process,
-    process_named,
-    store_lock,
-    this_process,
-)
+from paper_assets.processes import ProcessId, is_gone, parse_process, process_named, this_process
+from paper_assets.small_files import make_private_folder, write_file
+from paper_assets.stores.locks import store_lock
 
 _FILE = "background.json"
 _LOG = "background.log"
@@ -96,9 +90,7 @@ def last_job(home: Path) -> Job | None:
 def write_job(home: Path, job: Job) -> None:
     """Replace the state in one step."""
     make_private_folder(home)
-    unfinished = home / f".{_FILE}-{os.getpid()}"
-    unfinished.write_text(json.dumps(asdict(job), ensure_ascii=False), encoding="utf-8")
-    unfinished.replace(home / _FILE)
+    write_file(home / _FILE, json.dumps(asdict(job), ensure_ascii=False))
 
 
 def report_stage(home: Path, stage: str, *, listed: bool = False) -> None:
@@ -193,7 +185,7 @@ def main() -> None:
     from paper_assets.interfaces.cli.app import main as run_command
     from paper_assets.interfaces.cli.process import end_on_signals
     from paper_assets.interfaces.cli.terminal import read_settings
-    from paper_assets.stores.locks import make_files_private
+    from paper_assets.small_files import make_files_private
 
     end_on_signals()
     make_files_private()

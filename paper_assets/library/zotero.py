@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, clean_field
+from paper_assets.retrying import RetryPolicy, retry_after
 from paper_assets.time_limit import limited
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _PAGE = 100  # items of an answer, the most that Zotero's server gives
 _MOST_PAGES = 2_000  # 200,000 works, more than libraries have; a faulty server could link pages without end
 _LONGEST_PAUSE = 30.0  # seconds between two requests, if the server asks for a pause; pyzotero would sleep for hours
+_RETRY = RetryPolicy(tries=3, first_wait=2.0)
 _NOT_WORKS = ("attachment", "note", "annotation")
 # Libraries of RSS feeds hold what others published, not what the reader chose.
 _ITEMS = """
@@ -122,14 +125,28 @@ def _client(timeout: float) -> "httpx2.Client":
             if self.pause > _LONGEST_PAUSE:
                 raise RateLimited(f"Zotero asks us to wait {self.pause:.0f} s; try again then")
             request.extensions["timeout"] = httpx2.Timeout(timeout).as_dict()  # pyzotero sets 30 s
-            response = limited(timeout, partial(super().send, request, **options))
-            for name in ("backoff", "retry-after"):
-                seconds = response.headers.get(name, "")
-                if seconds.isdecimal() and float(seconds) > _LONGEST_PAUSE:
-                    self.pause, response.headers[name] = float(seconds), "0"  # the last answer needs no pause
+            send = partial(super().send, request, **options)
+            response = _RETRY.call(
+                lambda number: _accepted(limited(timeout, send)),
+                is_temporary=lambda failure: isinstance(failure, RateLimited),
+                ends=time.monotonic() + _LONGEST_PAUSE,
+            )
+            backoff = retry_after({"retry-after": response.headers.get("backoff", "")})
+            if backoff and backoff > _LONGEST_PAUSE:
+                self.pause, response.headers["backoff"] = backoff, "0"  # the last answer needs no pause
             return response
 
     return Client(follow_redirects=True)
+
+
+def _accepted(response: "httpx2.Response") -> "httpx2.Response":
+    """Return an answer of Zotero, or raise RateLimited where it asks to come back later."""
+    if response.status_code not in (429, 503):
+        return response
+    wait = retry_after(response.headers)
+    failure = RateLimited(f"Zotero asks us to wait{'' if wait is None else f' {wait:.0f} s'}; try again then")
+    failure.retry_after = wait
+    raise failure
 
 
 def _all_pages(client: "zotero.Zotero", first_page: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -26,6 +26,7 @@ from pydantic_core import PydanticCustomError
 from paper_assets.errors import LLMError, LLMRateLimited, LLMUnreachable
 from paper_assets.models.llm_config import Budget, LLMConfig, Usage, check_month
 from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryFailed, exchange, load
+from paper_assets.retrying import RetryPolicy
 from paper_assets.text.cleaning import encodable, without_controls
 
 Value = TypeVar("Value", bound=BaseModel)
@@ -325,53 +326,63 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
     most = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
     if prompt.tokens > most:
         raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {most:,}")
-    wait = config.first_wait
-    tries = 0
-    last: TryFailed | None = None
-    while tries < config.tries:
-        left = ends - model.clock()
-        if left <= 0:
-            outcome = f"{tries} tries; last: {last or 'no time for a try'}"
-            raise _final_error(config, f"gave no answer before the deadline ({outcome})", last)
-        check_month(config)
-        for meter in meters:
-            meter.count_call()
-        try:
-            reply = exchange(config, prompt, timeout=min(config.try_timeout, left))
-        except SchemaRefused as refused:  # no failure: ask in a form that it accepts
-            older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
-            prompt = replace(prompt, as_object=True) if older else replace(prompt, schema=None)
-            continue
-        except TryFailed as failed:
-            tries += 1
-            last = failed
-            pause = wait if failed.wait is None else failed.wait
-            if tries < config.tries:
-                if pause >= ends - model.clock():
-                    step = f"waiting the {pause:.3g} s it asks for" if failed.wait is not None else "another try"
-                    raise _final_error(config, f"failed: {last}; {step} would pass the deadline", last) from None
-                model.sleep(pause)
-            wait *= 2
-            continue
-        for meter in meters:
-            meter.add_tokens(reply.input_tokens, reply.output_tokens)
-        if config.monthly:
-            config.monthly.add(model.purpose, reply.input_tokens, reply.output_tokens)
-        return _whole(config, reply), prompt
-    times = f" {tries} times; last" if tries > 1 else ""
-    raise _final_error(config, f"failed{times}: {last}", last)
+    policy = RetryPolicy(tries=config.tries, first_wait=config.first_wait)
+    number, last = 1, TryFailed("no time for a try")
+
+    def answer(attempt: int) -> Reply:
+        """Try once, asking in an older form where the server refuses the schema; that is no failure."""
+        nonlocal prompt, number, last
+        number = attempt
+        while True:
+            left = ends - model.clock()
+            if left <= 0:
+                outcome = f"{attempt - 1} tries; last: {last}"
+                raise _final_error(config, f"gave no answer before the deadline ({outcome})", last)
+            check_month(config)
+            for meter in meters:
+                meter.count_call()
+            try:
+                return exchange(config, prompt, timeout=min(config.try_timeout, left))
+            except SchemaRefused as refused:
+                older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
+                prompt = replace(prompt, as_object=True) if older else replace(prompt, schema=None)
+            except TryFailed as failed:
+                last = failed
+                raise
+
+    try:
+        reply = policy.call(
+            answer,
+            is_temporary=lambda error: isinstance(error, TryFailed),
+            ends=ends,
+            clock=model.clock,
+            sleep=model.sleep,
+        )
+    except TryFailed as failed:
+        if number == config.tries:
+            times = f" {number} times; last" if number > 1 else ""
+            raise _final_error(config, f"failed{times}: {failed}", failed) from None
+        asked = failed.retry_after
+        step = "another try" if asked is None else f"waiting the {asked:.3g} s it asks for"
+        raise _final_error(config, f"failed: {failed}; {step} would pass the deadline", failed) from None
+    for meter in meters:
+        meter.add_tokens(reply.input_tokens, reply.output_tokens)
+    if config.monthly:
+        config.monthly.add(model.purpose, reply.input_tokens, reply.output_tokens)
+    return _whole(config, reply), prompt
 
 
-def _final_error(config: LLMConfig, what: str, last: TryFailed | None) -> LLMUnreachable:
+def _final_error(config: LLMConfig, what: str, last: TryFailed) -> LLMUnreachable:
     """Turn the last failed try into an error: the server is unreachable or too slow, or it asks to slow down."""
     line = f"{config.named} {what}"
-    if last is None or not last.slow_down:
-        if last is not None and last.late and config.tries > 1:  # a trial of the settings has one try and its own limit
+    if not last.slow_down:
+        if last.late and config.tries > 1:  # a trial of the settings has one try and its own limit
             line += "; for a slow model raise PAPER_ASSETS_LLM_TIMEOUT and PAPER_ASSETS_LLM_DEADLINE"
-        return LLMUnreachable(line, variable=last.variable if last else None)
-    asks = "" if last.wait is None or f"{last.wait:.3g} s" in line else f"; it asks to wait {last.wait:.3g} s"
+        return LLMUnreachable(line, variable=last.variable)
+    wait = None if last.retry_after is None else f"{last.retry_after:.3g} s"
+    asks = f"; it asks to wait {wait}" if wait and wait not in line else ""
     error = LLMRateLimited(f"{line}{asks}")
-    error.retry_after = last.wait
+    error.retry_after = last.retry_after
     return error
 
 

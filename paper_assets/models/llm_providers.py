@@ -7,13 +7,11 @@ configuration. Every text of a server passes `tidy` before it reaches a message,
 
 import json
 import logging
-import math
 import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import import_module
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, estimated_tokens
+from paper_assets.retrying import retry_after
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.secrets import HIDDEN, hiding
 from paper_assets.time_limit import limited
@@ -51,7 +50,7 @@ class TryFailed(Exception):
         variable: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.wait = wait
+        self.retry_after = wait
         self.slow_down = slow_down
         self.late = late
         self.variable = variable
@@ -107,7 +106,7 @@ def answer_json(config: LLMConfig, response: "httpx2.Response", *, with_schema: 
         raise SchemaRefused(message)
     if status in _WORTH_ANOTHER_TRY:
         line = f"{status}{message or ' ' + _phrase(status)}"
-        raise TryFailed(line, wait=_wait(response.headers), slow_down=status == 429)
+        raise TryFailed(line, wait=retry_after(response.headers), slow_down=status == 429)
     if with_schema and status in (400, 422) and _ABOUT_THE_SCHEMA.search(message):
         raise SchemaRefused(message)
     raise LLMError(f"{config.named} refused the request ({status}){message}")
@@ -140,21 +139,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase.lower()
     except ValueError:
         return "overloaded" if status == 529 else "server error"
-
-
-def _wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After (or retry-after-ms); a date there is compared with the answer's Date."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) / unit
-        except (KeyError, ValueError):
-            continue
-        return max(seconds, 0.0) if math.isfinite(seconds) else None
-    try:
-        apart = parsedate_to_datetime(headers["retry-after"]) - parsedate_to_datetime(headers["date"])
-        return max(apart.total_seconds(), 0.0)
-    except (KeyError, ValueError, TypeError):
-        return None
 
 
 _MOST_BYTES = 5_000_000  # bytes of one HTTP answer; the rest is not read

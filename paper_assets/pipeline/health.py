@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import chain
 
 from paper_assets.errors import InvalidProfile, StoreError, named_error
 from paper_assets.pipeline.digests import write_digest
@@ -20,13 +19,15 @@ from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
+from paper_assets.small_files import remove_unfinished
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
-from paper_assets.stores.locks import sweep_notes
 from paper_assets.stores.papers import Summary, summary
-from paper_assets.stores.ranking_files import saved_file, sweep_rankings
+from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import all_output_paths
+
+_ABANDONED = 3600.0  # seconds after which no process still writes a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
     first. A profile that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
-    folder = settings.digests_dir
-    sweep_notes(chain(settings.home.glob("*.lock.holder"), folder.glob("*/.writing.lock.holder")))
-    sweep_rankings(settings.rankings_dir)
+    remove_unfinished(settings.home, older_than=_ABANDONED)
     if not settings.warehouse_path.exists():
         return
     lacking = _lacking(settings, all_output_paths(workspace.warehouse))

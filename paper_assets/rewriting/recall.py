@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.settings import RetrievalConfig, RewritingConfig
-from paper_assets.stores.best_practices import BestPractice, ids_of, last_change, with_vectors
+from paper_assets.small_files import file_state
+from paper_assets.stores.best_practices import BestPractice, ids_of, with_vectors
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.bm25 import WordIndex, bm25, index_words
 from paper_assets.text.cleaning import fenced
@@ -29,7 +30,7 @@ _lock = Lock()
 class Remembered:
     """A collection in memory: n best practices ascending by id, and the indexes that find them."""
 
-    mark: tuple[int, ...]  # state of the warehouse file before it was read
+    mark: str | None  # state of the warehouse file before it was read
     practices: tuple[BestPractice, ...]
     levels: NDArray[np.str_]  # (n,)
     scores: NDArray[np.int64]  # (n,)
@@ -51,7 +52,7 @@ def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> R
     key = (warehouse.path, collection, model)
     with _lock:
         present = _remembered.get(key)
-        mark = last_change(warehouse)
+        mark = file_state(warehouse.files)
         if present is None or present.mark != mark:
             present = _remembered[key] = _refreshed(warehouse, collection, model, present, mark)
             for oldest in list(_remembered)[:-_KEPT]:
@@ -59,7 +60,7 @@ def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> R
         return present
 
 
-def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: tuple[int, ...]) -> Remembered:
+def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: str | None) -> Remembered:
     """Index best practices, ascending by id, with the vectors (n, d) of their originals."""
     return Remembered(
         mark=mark,
@@ -110,7 +111,7 @@ def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: 
 
 
 def _refreshed(
-    warehouse: Warehouse, collection: str, model: str | None, previous: Remembered | None, mark: tuple[int, ...]
+    warehouse: Warehouse, collection: str, model: str | None, previous: Remembered | None, mark: str | None
 ) -> Remembered:
     ids = ids_of(warehouse, collection)
     if previous is not None and previous.whole and previous.ids == ids:

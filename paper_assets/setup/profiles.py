@@ -23,8 +23,8 @@ from paper_assets.setup.draft import (
     draft_content,
     draft_record,
 )
-from paper_assets.small_files import is_broken_link, is_present
-from paper_assets.stores.locks import make_private_folder, store_lock
+from paper_assets.small_files import is_broken_link, is_present, make_private_folder
+from paper_assets.stores.locks import store_lock
 from paper_assets.stores.papers import papers_by_id, papers_with_dois
 from paper_assets.stores.profiles import (
     file_version,

@@ -1,7 +1,5 @@
 """Download PDF files from known hosts, complete or not at all, and find PDFs on this machine (SPEC I7, I8, G7, G13)."""
 
-import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -10,7 +8,7 @@ import requests
 
 from paper_assets.errors import InvalidInput, PdfFetchFailed, StoreUnwritable
 from paper_assets.paper_id import SLASH_IN_FILE_NAMES, file_stems
-from paper_assets.small_files import is_folder
+from paper_assets.small_files import is_folder, write_file
 from paper_assets.sources.known_hosts import KnownHosts, PrivateMachine, RefusedAddress
 from paper_assets.sources.polite_http import AnswerTooLarge, ask
 
@@ -30,7 +28,8 @@ def download_pdf(url: str, *, to: Path, session: requests.Session, hosts: KnownH
         return to
     content = _fetch(url, session=session, hosts=hosts)
     try:
-        _put(content, to)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        write_file(to, content)
     except OSError as error:
         raise StoreUnwritable(
             f"{to.parent} cannot take the PDF: {error.strerror}; free space, check permissions or set PAPER_ASSETS_HOME"
@@ -78,19 +77,6 @@ def _is_pdf_file(file: Path) -> bool:
             return b"%PDF-" in stream.read(_HEADER_WITHIN)
     except OSError:
         return False
-
-
-def _put(content: bytes, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    temporary = to.with_name(f".{to.name[:100]}-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(to)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def pdf_files(folder: Path) -> tuple[str, ...]:

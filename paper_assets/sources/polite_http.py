@@ -9,13 +9,12 @@ A refusal or a failure is retried a few times at growing intervals until a deadl
 without URL, header or key. A proxy's refusal (403, 407) is never retried: only its settings can change it.
 """
 
-import email.utils
 import math
 import os
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -24,14 +23,17 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 import requests
-from filelock import FileLock, Timeout
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import HTTPError, NewConnectionError
 
-from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError
+from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError, StoreBusy, StoreUnwritable
+from paper_assets.retrying import LONGEST_WAIT, RetryPolicy, retry_after
+from paper_assets.stores.locks import store_lock
 from paper_assets.time_limit import limited
 
-LONGEST_HOLD = 86_400.0  # seconds; a longer Retry-After counts as a day
+
+class _QueueTooLong(RateLimited):
+    """Report that the gate does not open before the deadline."""
 
 
 class RequestGate:
@@ -60,37 +62,34 @@ class RequestGate:
         Raises RateLimited if the turn cannot start before `until`.
         """
         while True:
-            # 0o666: several users may share a gate folder; the folder's permissions decide who.
-            lock = FileLock(self.gate / "lock", mode=0o666)
-            try:
-                self.gate.mkdir(parents=True, exist_ok=True)
-                lock.acquire(timeout=max(0.0, until - self.clock()))
-                wait, hold = self._closed_for()
+            with ExitStack() as turn:
+                try:
+                    self.gate.mkdir(parents=True, exist_ok=True)
+                    # 0o666: several users may share a gate folder; the folder's permissions decide who.
+                    lock = store_lock(self.gate / "gate", deadline=until - self.clock(), mode=0o666)
+                    turn.enter_context(lock)
+                    wait, hold = self._closed_for()
+                    if wait <= 0:
+                        # Written before the request as well: a process killed during it leaves the gate closed.
+                        self._close(self.interval)
+                except StoreBusy:
+                    raise _QueueTooLong(self._own_queue(host)) from None
+                except (OSError, StoreUnwritable) as error:
+                    raise InvalidInput(
+                        f"the request gate {self.gate} cannot be used: {getattr(error, 'strerror', None) or error}; "
+                        "set PAPER_ASSETS_REQUEST_GATE to a folder that this user can write to"
+                    ) from None
                 if wait <= 0:
-                    # Written before the request as well: a process killed during it leaves the gate closed.
-                    self._close(self.interval)
-            except Timeout:
-                raise RateLimited(self._own_queue(host)) from None
-            except OSError as error:
-                lock.release()
-                raise InvalidInput(
-                    f"the request gate {self.gate} cannot be used: {error.strerror or error}; "
-                    "set PAPER_ASSETS_REQUEST_GATE to a folder that this user can write to"
-                ) from None
-            if wait <= 0:
-                return lambda seconds: self._end(lock, seconds)
-            lock.release()
+                    held = turn.pop_all()
+                    return lambda seconds: self._end(held, seconds)
             if self.clock() + wait > until:
                 asked_to = hold > self.interval + 0.001  # requested by the source; regular turns are one interval apart
-                raise RateLimited(retry_message(host, self.clock() + wait) if asked_to else self._own_queue(host))
+                raise _QueueTooLong(retry_message(host, self.clock() + wait) if asked_to else self._own_queue(host))
             self.sleep(wait)
 
-    def _end(self, lock: Any, seconds: float) -> None:
-        try:
-            with suppress(OSError):  # the time written at the start of the turn still applies
-                self._close(max(seconds, self.interval))
-        finally:
-            lock.release()
+    def _end(self, turn: ExitStack, seconds: float) -> None:
+        with turn, suppress(OSError):  # the time written at the start of the turn still applies
+            self._close(max(seconds, self.interval))
 
     def _own_queue(self, host: str) -> str:
         return (
@@ -108,7 +107,7 @@ class RequestGate:
             written, opens = map(float, text.split())
         except ValueError:
             written = opens = math.nan
-        if not 0 <= opens - written <= LONGEST_HOLD:  # truncated by a kill: as if a request had just been sent
+        if not 0 <= opens - written <= LONGEST_WAIT:  # truncated by a kill: as if a request had just been sent
             self._close(self.interval)
             return self.interval, self.interval
         now, hold = self.clock(), opens - written
@@ -121,7 +120,7 @@ class RequestGate:
         now = self.clock()
         with self._next_request() as file:
             file.truncate()
-            file.write(f"{now!r} {now + min(seconds, LONGEST_HOLD)!r}\n")
+            file.write(f"{now!r} {now + min(seconds, LONGEST_WAIT)!r}\n")
 
     def _next_request(self) -> IO[str]:
         """Open the file with the times, created if missing, writable by all users of the folder, never a link."""
@@ -263,43 +262,46 @@ class _PoliteAdapter:
         """Send one request with retries in its turn."""
         host = _host(request.url or "")
         until = self.gate.clock() + self.deadline
-        failure: SourceError = NetworkError(f"{host} was not reached")
-        for attempt in range(_TRIES):
-            longer = self.gate.interval * _FIRST_PAUSE * 2**attempt
-            pause = longer if attempt < _TRIES - 1 else 0.0
+        policy = RetryPolicy(tries=_TRIES, first_wait=self.gate.interval * _FIRST_PAUSE)
+
+        def attempt(number: int) -> requests.Response:
             end_turn = self.gate.take(host, until=until)
+            pause = 0.0
             try:
-                response = self._answer(request, host, **options)
-                if response.status_code == _ASKS_FOR_LOGIN:
-                    raise _refused_by_proxy(_ASKS_FOR_LOGIN, host)
-                if not _refused(response) and response.status_code < 500:
-                    pause = 0.0
-                    return response
-                failure = _failure(response, host)
-                if isinstance(failure, RateLimited):
-                    wait = _retry_after(response, now=self.gate.clock())
-                    pause = longer if wait is None else wait
-                    if wait is not None:
-                        failure = RateLimited(retry_message(host, self.gate.clock() + wait))
-            except (AnswerTooLarge, _RefusedByProxy):
-                pause = 0.0
+                return self._accepted(request, host, **options)
+            except SourceError as failure:
+                if isinstance(failure, RateLimited) or (self._is_temporary(failure) and number < _TRIES):
+                    pause = policy.pause(number, failure)  # the gate stays closed, also for other processes
                 raise
-            except _Unconnected as error:
-                if not self.patient:
-                    pause = 0.0
-                    raise
-                failure = error
-            except NetworkError as error:
-                failure = error
             finally:
                 end_turn(pause)
-            if self.gate.clock() + pause > until:
-                break
-        raise failure
+
+        return policy.call(
+            attempt,
+            is_temporary=self._is_temporary,
+            ends=until,
+            clock=self.gate.clock,
+            sleep=lambda seconds: None,  # the gate waits
+        )
 
     def close(self) -> None:
         """Close the inner transport."""
         self.inner.close()
+
+    def _is_temporary(self, failure: BaseException) -> bool:
+        if isinstance(failure, _Unconnected):
+            return self.patient
+        final = isinstance(failure, AnswerTooLarge | _RefusedByProxy | _QueueTooLong)
+        return isinstance(failure, SourceError) and not final
+
+    def _accepted(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
+        """Try once; raise the failure that a status means."""
+        response = self._answer(request, host, **options)
+        if response.status_code == _ASKS_FOR_LOGIN:
+            raise _refused_by_proxy(_ASKS_FOR_LOGIN, host)
+        if _refused(response) or response.status_code >= 500:
+            raise _failure(response, host, now=self.gate.clock())
+        return response
 
     def _answer(self, request: requests.PreparedRequest, host: str, **options: Any) -> requests.Response:
         """Try once, inside the turn, up to a size and a time. Raises NetworkError."""
@@ -349,26 +351,16 @@ def _refused(response: requests.Response) -> bool:
     return response.status_code in _SLOW_DOWN or (len(body) < 200 and body.strip().lower().startswith(_SLOW_DOWN_BODY))
 
 
-def _failure(response: requests.Response, host: str) -> SourceError:
+def _failure(response: requests.Response, host: str, *, now: float) -> SourceError:
     status = response.status_code
     if _refused(response):
-        shown = f"HTTP {status}" if status in _SLOW_DOWN else "'Rate exceeded.'"
-        return RateLimited(f"{host} asks us to slow down ({shown}); try again in some minutes")
+        wait = retry_after(response.headers, now=now)
+        reason = f"HTTP {status}" if status in _SLOW_DOWN else "'Rate exceeded.'"
+        line = f"{host} asks us to slow down ({reason}); try again in some minutes"
+        failure = RateLimited(line if wait is None else retry_message(host, now + wait))
+        failure.retry_after = wait
+        return failure
     return NetworkError(f"{host} answered HTTP {status}, an error on its side; try again later")
-
-
-def _retry_after(response: requests.Response, *, now: float) -> float | None:
-    """Return the seconds to wait, from a Retry-After in seconds or as an HTTP date; None if absent or unreadable."""
-    text = response.headers.get("Retry-After", "").strip()
-    if text.isdecimal() and text.isascii():
-        return min(float(text[:9]), LONGEST_HOLD)
-    try:
-        then = email.utils.parsedate_to_datetime(text)
-    except (ValueError, TypeError):
-        return None
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
-    return min(max(0.0, then.timestamp() - now), LONGEST_HOLD)
 
 
 def _host(url: str) -> str:

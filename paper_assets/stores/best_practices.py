@@ -5,10 +5,8 @@ Its vector is the vector of `original_text`, stored by content with all other ve
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -239,16 +237,6 @@ def with_vectors(
     empty = np.zeros(width, dtype=np.float32)
     matrix = np.array([empty if vector is None else vector for vector in vectors], dtype=np.float32)
     return _practices(rows.drop_columns(["vector"])), matrix.reshape(len(rows), width)
-
-
-def last_change(warehouse: Warehouse) -> tuple[int, ...]:
-    """Return a value that changes with any write to the warehouse, by any process, without opening it."""
-    mark: tuple[int, ...] = ()
-    for path in (warehouse.path, Path(f"{warehouse.path}.wal")):  # the second holds what a killed writer left
-        with suppress(OSError):
-            state = path.stat()
-            mark += (state.st_ino, state.st_size, state.st_mtime_ns)
-    return mark
 
 
 def no_such_practice(collection: str, identifier: str) -> InvalidInput:

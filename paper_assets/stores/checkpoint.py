@@ -10,11 +10,14 @@ head is still the old one; the log, which DuckDB removes last, then supplies the
 import fcntl
 import os
 import struct
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
 from duckdb import DuckDBPyConnection
+
+from paper_assets.small_files import remove_unfinished, write_file
 
 _HEAD = 3 * 4096  # bytes before the first block: the head of the file and two of the database, written in turns
 _PLACE = struct.Struct("<QQ")  # precedes the bytes of a block: its position in the file and its length
@@ -36,6 +39,7 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
     if not log_path(path).exists():
         return
     aside = backup_path(path)
+    remove_unfinished(aside.parent, aside.name)
     _back_up_blocks(connection, before.fileno(), aside)
     connection.execute("checkpoint")
     aside.unlink()
@@ -44,11 +48,11 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
 def undo_checkpoint(path: Path) -> None:
     """Undo an interrupted checkpoint; in nearly all cases there is nothing to do.
 
-    The caller holds the folder's lock and has no connection: closing the file releases this process's locks on it.
-    Raises BlockingIOError if another process works on the file, OSError.
+    The caller holds the warehouse's lock and has no connection: closing the file releases this process's locks on it.
+    The lock taken here is DuckDB's own, against other programs. Raises BlockingIOError if one has the file open,
+    OSError.
     """
     aside = backup_path(path)
-    _unfinished(aside).unlink(missing_ok=True)  # killed before it began
     if not aside.exists():
         return
     with path.open("r+b", buffering=0) as file:
@@ -70,29 +74,16 @@ def backup_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.checkpoint")
 
 
-def _unfinished(aside: Path) -> Path:
-    return aside.with_name(f"{aside.name}.new")
-
-
 def _back_up_blocks(connection: DuckDBPyConnection, before: int, aside: Path) -> None:
     """Write the head, then every block of metadata after its position; the file appears complete or not at all."""
     [(size,)] = connection.execute(
         "select block_size from pragma_database_size() where database_name = current_database()"
     ).fetchall()
     blocks = connection.execute("select distinct block_id from pragma_metadata_info() order by 1").fetchall()
-    unfinished = _unfinished(aside)
-    try:
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(os.pread(before, _HEAD, 0))
-            for (block,) in blocks:
-                start = _HEAD + block * size
-                content = os.pread(before, size, start)
-                stream.write(_PLACE.pack(start, len(content)) + content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(aside)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    starts = [_HEAD + block * size for (block,) in blocks]
+    copies = ((start, os.pread(before, size, start)) for start in starts)
+    packed = (_PLACE.pack(start, len(content)) + content for start, content in copies)
+    write_file(aside, chain([os.pread(before, _HEAD, 0)], packed))
 
 
 def _write_back(handle: int, kept: bytes) -> None:

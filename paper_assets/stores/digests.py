@@ -29,14 +29,14 @@ from typing import Literal
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
+from paper_assets.small_files import UNFINISHED, file_state, remove_unfinished, write_file
 from paper_assets.stores.locks import store_lock
-from paper_assets.stores.stamps import digests_file, file_states
+from paper_assets.stores.stamps import digests_file
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
 FEED = "feed.atom"
 IN_FEED = 30  # digests
 _PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
-_UNFINISHED = ".unfinished-"  # prefix of a file being written; a killed writer leaves it behind
 
 
 def digest_path(folder: Path, profile: str, day: date, ending: str) -> Path:
@@ -75,8 +75,7 @@ def keep_digest(
     target = digest_path(folder, profile, day, "html").parent
     try:
         with store_lock(target / ".writing", deadline=deadline):
-            for left in target.glob(f"{_UNFINISHED}*"):
-                left.unlink()
+            remove_unfinished(target)
             written = [_put(target / f"{day.isoformat()}.{ending}", content) for ending, content in pages.items()]
             written.append(_put(target / FEED, feed(_newest(target, latest))))
     except OSError as fault:
@@ -108,17 +107,14 @@ def pages_state(folder: Path, profile: str, *, latest: int, day: date | None = N
     Raises InvalidProfile.
     """
     target = digest_path(folder, profile, date.min, "html").parent
-    states, names = [], [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
-    for name in (*names, f"{day}.html", f"{day}.md") if day else names:
-        with suppress(OSError):
-            found = (target / name).stat()
-            states.append((name, found.st_ino, found.st_size, found.st_ctime_ns))
-    return f"{states}"
+    names = [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
+    names += [f"{day}.html", f"{day}.md"] if day else []
+    return f"{file_state(target / name for name in names)}"
 
 
 def unfinished_profiles(folder: Path) -> set[str]:
     """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
-    return {left.parent.name for left in folder.glob(f"*/{_UNFINISHED}*")}
+    return {left.parent.name for left in folder.glob(f"*/{UNFINISHED}*")}
 
 
 def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
@@ -152,12 +148,7 @@ def _put(path: Path, content: bytes) -> bool:
     with suppress(FileNotFoundError):
         if path.read_bytes() == content:
             return False
-    unfinished = path.with_name(f"{_UNFINISHED}{path.name}")
-    with unfinished.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    unfinished.replace(path)
+    write_file(path, content)
     return True
 
 
@@ -363,7 +354,7 @@ def code_state() -> str:
 
     The result is cached, because this process continues with the code that it has loaded; call it early.
     """
-    return f"{file_states([Path(__file__).parents[1]])}"
+    return f"{file_state([Path(__file__).parents[1]])}"
 
 
 def settings_of_pages(settings: Settings) -> str:

@@ -27,8 +27,7 @@ from uuid import uuid4
 import numpy as np
 
 from paper_assets.errors import IndexUnusable, InvalidInput, StoreUnwritable
-from paper_assets.small_files import is_present, read_json, read_text
-from paper_assets.stores.locks import make_private_folder
+from paper_assets.small_files import is_present, make_private_folder, read_json, read_text, write_file
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
@@ -286,7 +285,7 @@ def mark_closed(copy: Path, manifest: Manifest) -> None:
     for file in _files(copy):
         _flush(file)
     record = {"format": _FORMAT, **asdict(replace(manifest, sizes=_sizes(copy)))}
-    _write_durably(copy / "manifest.json", json.dumps(record, ensure_ascii=False))
+    write_file(copy / "manifest.json", json.dumps(record, ensure_ascii=False))
     (copy / "OPEN").unlink(missing_ok=True)
     _flush(copy)
 
@@ -307,7 +306,8 @@ def new_copy(store: Path) -> Path:
 @_disk_faults_named
 def put_in_use(store: Path, copy: Path) -> None:
     """Point CURRENT to a closed copy, atomically."""
-    _write_durably(store / "CURRENT", copy.name)
+    write_file(store / "CURRENT", copy.name)
+    _flush(store)
 
 
 @_disk_faults_named
@@ -336,15 +336,6 @@ def _files(copy: Path) -> list[Path]:
 
 def _sizes(copy: Path) -> dict[str, int]:
     return {path.relative_to(copy).as_posix(): path.stat().st_size for path in _files(copy)}
-
-
-def _write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step: a reader sees the old text or the new, also after a power failure."""
-    scratch = path.with_name(path.name + ".new")
-    scratch.write_text(text, encoding="utf-8")
-    _flush(scratch)
-    scratch.replace(path)
-    _flush(path.parent)
 
 
 def _flush(path: Path) -> None:

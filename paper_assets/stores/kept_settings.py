@@ -5,7 +5,6 @@ the files. They are read again when they change, so a running page, daemon or se
 setting, add its name to the pattern of its file.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from paper_assets.errors import InvalidInput, StoreUnwritable
 from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
-from paper_assets.stores.locks import make_private_folder
+from paper_assets.small_files import file_state, make_private_folder, write_file
 
 _OTHERS = 0o077
 
@@ -60,14 +59,10 @@ def keep_variables(home: Path, variables: Mapping[str, str], kept: KeptFile = LA
         if not kept.variable.fullmatch(f"{name}={value}") or not value.isprintable():
             raise InvalidInput(f"{name} holds a line break or a control character")
     file = home / kept.name
-    unfinished = home / f".{kept.name}.new"
+    lines = [f"{name}={value}\n" for name, value in variables.items()]
     try:
         make_private_folder(home)
-        unfinished.unlink(missing_ok=True)
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
-            new.write("# Written by paper-assets; variables of the environment go before these.\n")
-            new.writelines(f"{name}={value}\n" for name, value in variables.items())
-        unfinished.replace(file)
+        write_file(file, "".join(["# Written by paper-assets; variables of the environment override these.\n", *lines]))
     except OSError as fault:
         raise StoreUnwritable(f"{file} cannot be written: {fault.strerror}; check permissions") from None
     return file
@@ -94,7 +89,7 @@ class KeptEnvironment(Mapping[str, str]):
         self._environ = environ
         self.home = home
         self._clock = clock
-        self._read: dict[str, tuple[object, dict[str, str]]] = {}
+        self._read: dict[str, tuple[str | None, dict[str, str]]] = {}
 
     def __getitem__(self, name: str) -> str:
         own = self._environ.get(name)
@@ -119,22 +114,17 @@ class KeptEnvironment(Mapping[str, str]):
         return next((self.home / kept.name for kept in _KEPT_FILES if kept.variable.fullmatch(f"{variable}=")), None)
 
     def _behind(self) -> dict[str, str]:
-        found = {LLM_USE_FOLDER: str(self.home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
+        behind = {LLM_USE_FOLDER: str(self.home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
         for kept in _KEPT_FILES:
-            try:
-                state = (self.home / kept.name).stat()
-            except OSError:
-                continue
-            stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
-            known = self._read.get(kept.name)
-            if known is None or known[0] != stamp:
+            state = file_state([self.home / kept.name])
+            if kept.name not in self._read or self._read[kept.name][0] != state:
                 try:
-                    known = (stamp, kept_variables(self.home, kept))
+                    variables = kept_variables(self.home, kept)
                 except InvalidInput as fault:
-                    known = (stamp, {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {})
-                self._read[kept.name] = known
-            found |= known[1]
-        return found
+                    variables = {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {}
+                self._read[kept.name] = (state, variables)
+            behind |= self._read[kept.name][1]
+        return behind
 
 
 def kept_environment(environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> KeptEnvironment:

@@ -10,11 +10,8 @@ stores its hash. The file is read for each request, so that a removed person los
 
 import hmac
 import json
-import os
 import secrets
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,8 +19,8 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, StoreUnwritable
 from paper_assets.profile import PROFILE_NAME, Profile, profile_from_mapping, profile_to_mapping
-from paper_assets.small_files import is_present, read_json
-from paper_assets.stores.locks import make_private_folder, store_lock
+from paper_assets.small_files import is_present, make_private_folder, read_json, write_file
+from paper_assets.stores.locks import store_lock
 from paper_assets.stores.warehouse import Warehouse
 
 
@@ -90,18 +87,7 @@ def write_json(file: Path, record: Mapping[str, Any] | Sequence[Any], *, version
         with store_lock(turns, deadline=_DEADLINE):
             if file_version(file) != version:
                 raise ProfileEdited(f"{file} was edited by another program in the meantime; nothing was saved")
-            handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-            unfinished = Path(name)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    stream.write(text)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                unfinished.chmod(file.stat().st_mode & 0o777 if file.exists() else 0o600)
-                unfinished.replace(file)
-            finally:
-                with suppress(FileNotFoundError):
-                    unfinished.unlink()
+            write_file(file, text)
     except OSError as fault:
         raise StoreUnwritable(f"{file} cannot be written: {fault.strerror}; check permissions and free space") from None
 

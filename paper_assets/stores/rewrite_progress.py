@@ -10,8 +10,6 @@ Accepted claims are numbers and names that a person accepted for a paper althoug
 (B2), in the form in which `rewriting/faithfulness.py` compares them (`claim_key`).
 """
 
-import os
-import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
@@ -20,7 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from paper_assets.stores.locks import is_alive
+from paper_assets.processes import is_gone, parse_process, this_process
 from paper_assets.stores.rewrites import Attempt, NewItem, items_of
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
@@ -138,8 +136,8 @@ def _unclaim(connection: DuckDBPyConnection, item: str) -> None:
 
 
 def new_holder() -> str:
-    """Return a name for the current writer: host, process, and a token that distinguishes writers of one process."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+    """Return a name for the current writer: a token that distinguishes writers of one process, and the process."""
+    return f"{uuid4().hex[:8]} {this_process()}"
 
 
 def claim_item(warehouse: Warehouse, item: str, *, holder: str, now: datetime, until: datetime) -> bool:
@@ -171,8 +169,8 @@ def claimed_items(warehouse: Warehouse, *, now: datetime) -> set[str]:
 
 
 def _holder_has_ended(holder: str) -> bool:
-    host, pid, _ = holder.rsplit(":", 2) if holder.count(":") >= 2 else ("", "", "")
-    return host == socket.gethostname() and pid.isdigit() and not is_alive(int(pid))
+    process = parse_process(holder.partition(" ")[2])
+    return process is not None and is_gone(process)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

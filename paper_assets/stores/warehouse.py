@@ -11,7 +11,6 @@ zone, which DuckDB leaves unchanged in every time zone of the machine.
 """
 
 import atexit
-import errno
 import os
 import random
 import re
@@ -31,9 +30,10 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
+from paper_assets.processes import command_of
 from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.stores.checkpoint import checkpoint, disable_automatic_checkpoints, log_path, undo_checkpoint
-from paper_assets.stores.locks import command_of, folder_locked
+from paper_assets.stores.locks import lock_holder, store_lock
 from paper_assets.stores.migrations.upgrade import (
     MIGRATIONS,
     NO_EXTENSIONS,
@@ -43,7 +43,6 @@ from paper_assets.stores.migrations.upgrade import (
     upgrade,
 )
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)  # a file system without locks
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1  # seconds between two tries to open; a unit of work takes 20 ms and up
 _TURNS: dict[Path, Lock] = {}  # DuckDB's lock does not separate the threads of one process
 _HELD: dict[tuple[Path, int, int], DuckDBPyConnection] = {}  # by warehouse, process and thread
@@ -197,6 +196,11 @@ class Warehouse:
                 done = True
 
     @property
+    def files(self) -> tuple[Path, Path]:
+        """The file and its log: their `file_state` changes with every write, by any process."""
+        return self.path, log_path(self.path)
+
+    @property
     def _held_key(self) -> tuple[Path, int, int]:
         return self.path, os.getpid(), get_ident()
 
@@ -253,7 +257,7 @@ def _refuse_forbidden_folder(path: Path) -> None:
 
 
 def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only: bool) -> BinaryIO | None:
-    """Take the folder's lock: a reader until it has the file open, a writer until it has closed it.
+    """Take the warehouse's lock: a reader until it has the file open, a writer until it has closed it.
 
     Returns the handle that a writer needs for its `checkpoint`. DuckDB reads the head of the file before it locks the
     file, and never again: a process that opens it while another one finishes writing would work on the old state and
@@ -261,26 +265,13 @@ def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only:
     in which none of several readers has the file open.
     """
     try:
-        try:
-            held.enter_context(folder_locked(warehouse.path.parent, ends=ends))
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
+        held.enter_context(store_lock(warehouse.path, deadline=ends - time.monotonic()))
         undo_checkpoint(warehouse.path)
         return None if read_only else held.enter_context(warehouse.path.open("rb"))
-    except BlockingIOError:
-        raise StoreBusy(_busy(warehouse, _holder_found(warehouse))) from None
+    except (StoreBusy, BlockingIOError):
+        raise StoreBusy(_busy(warehouse, lock_holder(warehouse.path))) from None
     except OSError as error:
         raise StoreUnwritable(f"{warehouse.path} cannot be used: {error.strerror}; check permissions") from None
-
-
-def _holder_found(warehouse: Warehouse) -> str:
-    """Describe who has the file open for writing, as DuckDB reports it."""
-    try:
-        duckdb.connect(str(warehouse.path), read_only=True, config=dict(NO_EXTENSIONS)).close()
-    except duckdb.Error as error:
-        return _holder(str(error))
-    return _holder("")
 
 
 def _copy(connection: DuckDBPyConnection, file: Path) -> None:

@@ -21,8 +21,8 @@ from paper_assets.defs.abandoned_runs import (
 from paper_assets.defs.history_files import RUNS, is_idle
 from paper_assets.defs.instance import remove_old_logs
 from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.processes import this_process
 from paper_assets.settings import load_settings
-from paper_assets.stores.locks import this_process
 from tests.desk import no_clock
 
 GONE = {PROCESS: str(replace(this_process(), started="1"))}

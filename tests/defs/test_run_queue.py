@@ -50,18 +50,13 @@ def test_the_limits_of_the_settings_name_the_queues(instance: dg.DagsterInstance
     assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == -1
 
 
-def test_settings_of_an_earlier_version_are_replaced_and_edited_ones_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edited_settings_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     file = tmp_path / "dagster.yaml"
-    former = b"telemetry:\n  enabled: false\n"
-    file.write_bytes(former)
+    edited = b"telemetry:\n  enabled: false\n"
+    file.write_bytes(edited)
     with open_instance(tmp_path):
-        assert file.read_bytes() == former, "written by a person"
-    monkeypatch.setattr("paper_assets.defs.instance._is_former", lambda settings: settings == former)
-    with open_instance(tmp_path):
-        assert b"paper_assets.defs.run_queue" in file.read_bytes()
+        assert file.read_bytes() == edited
 
 
 def test_the_settings_of_the_checkout_are_those_of_the_package() -> None:

@@ -226,7 +226,7 @@ def test_a_lasting_fault_ends_after_four_tries_and_names_the_last(provider: Prov
         ({"retry_after_ms": "250"}, 0.25),
         ({"date": "Sat, 21 Nov 2026 10:00:00 GMT", "retry_after": "Sat, 21 Nov 2026 10:00:12 GMT"}, 12.0),
         ({"retry_after": "soon"}, 1.0),
-        ({"retry_after": "-3"}, 0.0),
+        ({"retry_after": "-3"}, 1.0),
         ({"retry_after": "nan"}, 1.0),
     ],
 )

@@ -34,7 +34,7 @@ def test_every_status_of_success_is_an_answer(status: int) -> None:
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
 def test_a_temporary_failure_may_be_retried(status: int) -> None:
     failed = refusal(status)
-    assert isinstance(failed, TryFailed) and failed.wait is None
+    assert isinstance(failed, TryFailed) and failed.retry_after is None
     assert str(failed).startswith(f"{status} ")
 
 
@@ -75,7 +75,7 @@ def test_a_refused_schema_is_distinguished_from_any_other_refusal(status: int) -
         ({"retry_after_ms": "1500"}, 1.5),
         ({"retry_after_ms": "1500", "retry_after": "7"}, 1.5),
         ({"retry_after_ms": "soon", "retry_after": "7"}, 7.0),
-        ({"retry_after": "-3"}, 0.0),
+        ({"retry_after": "-3"}, None),
         ({"retry_after": "inf"}, None),
         ({"retry_after": "Thu, 05 Mar 2026 10:00:30 GMT", "date": "Thu, 05 Mar 2026 10:00:00 GMT"}, 30.0),
         ({"retry_after": "Thu, 05 Mar 2026 10:00:00 GMT", "date": "Thu, 05 Mar 2026 10:00:30 GMT"}, 0.0),
@@ -85,7 +85,7 @@ def test_a_refused_schema_is_distinguished_from_any_other_refusal(status: int) -
 )
 def test_the_server_says_in_several_ways_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
     failed = refusal(429, **headers)
-    assert isinstance(failed, TryFailed) and failed.wait == seconds
+    assert isinstance(failed, TryFailed) and failed.retry_after == seconds
 
 
 def test_the_text_of_a_server_is_one_short_line_without_the_key_or_what_looks_like_one() -> None:

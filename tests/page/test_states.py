@@ -13,8 +13,8 @@ from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.background import Job, write_job
 from paper_assets.learning.ratings import erase_ratings
+from paper_assets.processes import this_process
 from paper_assets.settings import load_settings
-from paper_assets.stores.locks import this_process
 from paper_assets.stores.rankings import ranking
 from paper_assets.stores.rewrite_progress import finish, keep_attempt
 from tests.desk import Desk

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.interfaces.supervisor import LOG
-from paper_assets.stores.locks import is_alive, is_gone, process_named
+from paper_assets.processes import is_alive, is_gone, process_named
 from tests.desk import PATIENCE
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"

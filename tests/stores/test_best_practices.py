@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from paper_assets.paper import text_hash
+from paper_assets.small_files import file_state
 from paper_assets.stores.answers import keep_answers
 from paper_assets.stores.best_practices import (
     BestPractice,
@@ -14,7 +15,6 @@ from paper_assets.stores.best_practices import (
     best_practices,
     counts,
     ids_of,
-    last_change,
     originals_without_vector,
     remove_best_practice,
     with_vectors,
@@ -107,13 +107,12 @@ def test_what_a_collection_holds_already_is_added_once(warehouse: Warehouse) -> 
 
 
 def test_any_write_changes_the_mark_and_no_reading_does(warehouse: Warehouse) -> None:
-    marks = [last_change(warehouse)]
+    marks = [file_state(warehouse.files)]
     for key in ("one", "other"):
         keep_answers(warehouse, {key: "null"}, model="m")
-        marks.append(last_change(warehouse))
+        marks.append(file_state(warehouse.files))
         ids_of(warehouse, NAME)
-        assert last_change(warehouse) == marks[-1]
-    assert marks[0] == ()
+        assert file_state(warehouse.files) == marks[-1]
     assert len(set(marks)) == 3
 
 

@@ -59,7 +59,7 @@ def test_files_of_other_names_are_left_alone_and_out_of_the_feed(tmp_path: Path)
 
 def test_what_a_killed_writer_left_is_cleared_away_and_never_read(tmp_path: Path) -> None:
     keep(tmp_path)
-    (tmp_path / "ponds" / ".unfinished-2026-03-12.html").write_text("half", encoding="utf-8")
+    (tmp_path / "ponds" / ".unfinished-2026-03-12.html-1").write_text("half", encoding="utf-8")
     assert not keep(tmp_path)
     assert not list((tmp_path / "ponds").glob(".unfinished*"))
 

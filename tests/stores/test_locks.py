@@ -14,7 +14,8 @@ import pytest
 from filelock import FileLock
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
-from paper_assets.stores.locks import command_of, is_gone, parse_process, store_lock, this_process
+from paper_assets.processes import command_of, is_gone, parse_process, this_process
+from paper_assets.stores.locks import store_lock
 
 HOLD = """
 import sys
@@ -49,7 +50,7 @@ def test_a_held_store_is_refused_and_its_holder_named(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with holder(store) as process:
         with (
-            pytest.raises(StoreBusy, match=rf"process {process.pid} \(.*python") as refused,
+            pytest.raises(StoreBusy, match=rf"pid {process.pid} \(.*python") as refused,
             store_lock(store, deadline=0.1),
         ):
             pass
@@ -63,14 +64,13 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         with store_lock(store, deadline=5):
-            note = json.loads((tmp_path / "store.lock.holder").read_text(encoding="utf-8"))
-            assert note["pid"] == os.getpid()
-    assert not (tmp_path / "store.lock.holder").exists()
+            holder_named = json.loads((tmp_path / "store.lock").read_text(encoding="utf-8"))
+            assert holder_named["pid"] == os.getpid()
 
 
 def test_the_note_of_a_dead_holder_is_not_believed(tmp_path: Path) -> None:
     store, dead = tmp_path / "store", dead_pid()
-    (tmp_path / "store.lock.holder").write_text(json.dumps({"pid": dead, "command": "gone"}), encoding="utf-8")
+    (tmp_path / "store.lock").write_text(f"{replace(this_process(), pid=dead)}", encoding="utf-8")
     with FileLock(tmp_path / "store.lock"), pytest.raises(StoreBusy) as refused, store_lock(store, deadline=0.1):
         pass
     assert str(dead) not in str(refused.value)
@@ -79,7 +79,7 @@ def test_the_note_of_a_dead_holder_is_not_believed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("note", ["", "{", "[]", '{"pid": "x", "command": 1}', "\x00"])
 def test_an_unreadable_note_does_no_harm(tmp_path: Path, note: str) -> None:
-    (tmp_path / "store.lock.holder").write_text(note, encoding="utf-8")
+    (tmp_path / "store.lock").write_text(note, encoding="utf-8")
     with (
         FileLock(tmp_path / "store.lock"),
         pytest.raises(StoreBusy, match="another process"),
@@ -142,13 +142,13 @@ def test_this_process_is_not_gone_and_its_name_can_be_read_back() -> None:
 
 
 def test_a_process_that_was_killed_is_gone_before_anybody_waits_for_it() -> None:
-    tell = "from paper_assets.stores.locks import this_process as t; print(t(), flush=True); input()"
+    tell = "from paper_assets.processes import this_process as t; print(t(), flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", tell], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as it:
         assert it.stdout
         named = parse_process(it.stdout.readline())
         assert named and named.pid == it.pid
         assert not is_gone(named)
-        assert "from paper_assets.stores" in command_of(it.pid)
+        assert "from paper_assets.processes" in command_of(it.pid)
         it.kill()
         it.wait()
         assert is_gone(named)

@@ -2,8 +2,6 @@
 has one claim at a time.
 """
 
-import os
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import NotComputed
+from paper_assets.processes import this_process
 from paper_assets.stores.rewrite_progress import (
     StoredDecision,
     asked_by,
@@ -257,7 +256,7 @@ def test_one_holds_the_others_wait_and_a_claim_can_be_renewed_and_given_back(war
 
 
 def test_a_lease_ends(warehouse: Warehouse) -> None:
-    elsewhere = "another-machine:1:abc"
+    elsewhere = f"abc {replace(this_process(), host='elsewhere.example')}"
     assert claims(warehouse, elsewhere)
     assert not claims(warehouse, new_holder(), after=LEASE - timedelta(seconds=1))
     assert claims(warehouse, new_holder(), after=LEASE)
@@ -266,6 +265,6 @@ def test_a_lease_ends(warehouse: Warehouse) -> None:
 def test_the_claim_of_a_dead_process_of_this_machine_is_void_at_once(warehouse: Warehouse) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    assert claims(warehouse, f"{socket.gethostname()}:{gone.pid}:abc")
-    assert claims(warehouse, f"{socket.gethostname()}:{os.getpid()}:abc")
+    assert claims(warehouse, f"abc {replace(this_process(), pid=gone.pid)}")
+    assert claims(warehouse, f"abc {this_process()}")
     assert not claims(warehouse, new_holder()), "this process lives"

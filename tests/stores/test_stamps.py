@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from paper_assets.learning.ratings import erase_ratings
-from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
+from paper_assets.small_files import file_state
+from paper_assets.stores.stamps import keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 
 ANSWER = [{"profile": "graphs", "papers": []}]
@@ -19,9 +20,8 @@ def stamped(tmp_path: Path) -> Path:
     (tmp_path / "profiles" / "graphs").mkdir(parents=True)
     (tmp_path / "profiles" / "graphs" / "profile.json").write_text("{}", encoding="utf-8")
     (tmp_path / "store").write_bytes(b"papers")
-    states = file_states([tmp_path / name for name in ("store", "store.wal", "profiles")])
-    assert states
-    keep_stamp(tmp_path / "store", "run", "today", states, ANSWER)
+    files = [tmp_path / name for name in ("store", "store.wal", "profiles")]
+    keep_stamp(tmp_path / "store", "run", "today", files, file_state(files), ANSWER)
     return tmp_path
 
 
@@ -66,15 +66,15 @@ def test_another_question_or_command_has_no_answer(stamped: Path) -> None:
 def test_a_folder_that_leads_round_to_itself_or_cannot_be_read_has_no_state(tmp_path: Path) -> None:
     (tmp_path / "round").mkdir()
     (tmp_path / "round" / "again").symlink_to(tmp_path / "round")
-    assert file_states([tmp_path / "round"]) is None
-    assert file_states([tmp_path / ("name" * 100)]) is None
+    assert file_state([tmp_path / "round"]) is None
+    assert file_state([tmp_path / ("name" * 100)]) is None
 
 
 def test_a_stamp_does_not_describe_erased_ratings(tmp_path: Path) -> None:
     warehouse, profiles = Warehouse(tmp_path / "warehouse.duckdb", deadline=5), tmp_path / "profiles"
     (profiles / "graphs").mkdir(parents=True)
     (profiles / "graphs" / "profile.json").write_text("{}", encoding="utf-8")
-    keep_stamp(warehouse.path, "run", "today", {}, ANSWER)
-    keep_stamp(warehouse.path, "status", "today", {}, ANSWER)
+    keep_stamp(warehouse.path, "run", "today", [], file_state([]), ANSWER)
+    keep_stamp(warehouse.path, "status", "today", [], file_state([]), ANSWER)
     erase_ratings(warehouse, "graphs", profiles_dir=profiles)
     assert not [file for file in tmp_path.iterdir() if file.name.endswith((".run", ".status"))]

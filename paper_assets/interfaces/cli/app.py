@@ -26,7 +26,7 @@ from paper_assets.interfaces.cli.process import (
     log_unexpected,
     prepare_streams,
 )
-from paper_assets.stores.locks import make_files_private
+from paper_assets.small_files import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

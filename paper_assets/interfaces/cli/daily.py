@@ -27,6 +27,7 @@ from paper_assets.setup.service_files import (
     systemd_path,
     systemd_unit,
 )
+from paper_assets.small_files import write_file
 
 service = typer.Typer(
     name="service",
@@ -244,8 +245,6 @@ def _system(command: list[str]) -> "subprocess.CompletedProcess[str] | None":
 def _write(file: Path, content: bytes) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f".{file.name}.new")
-        unfinished.write_bytes(content)
-        unfinished.replace(file)
+        write_file(file, content)
     except OSError as fault:
         raise StoreUnwritable(f"{file} cannot be written: {fault.strerror}; check permissions") from None

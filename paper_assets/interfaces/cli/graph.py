@@ -39,13 +39,13 @@ from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
 from paper_assets.pipeline.step import Made, Partition
+from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
 from paper_assets.setup.profiles import Place, create_profile, profile_names
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
-from paper_assets.stores.locks import this_process
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.text.numbers import count_of
 

@@ -26,10 +26,11 @@ from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import Grid, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.small_files import file_state
 from paper_assets.stores.digests import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.stamps import file_states, keep_stamp
+from paper_assets.stores.stamps import keep_stamp
 from paper_assets.text.numbers import count_of
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
@@ -76,7 +77,7 @@ def bring_up_to_date(
     """
     with open_desk() as (workspace, instance):
         roots = stamp_files(workspace.settings, events_files(dagster_home())) if keeps_files(instance) else []
-        before = file_states(roots)
+        before = file_state(roots)
         scope = profiles, first_day, day = _scope(workspace, only, first, last)
         for fault in profiles.faults.values() if only is None else ():
             warn(f"skipped profile: {fault}")
@@ -92,14 +93,14 @@ def bring_up_to_date(
                 if not failures:
                     report_stage(workspace.settings.home, "the list is ready", listed=True)
                 failures += _others_embedded(workspace, instance, profiles, day) if others else []
-            before = file_states(roots)
+            before = file_state(roots)
             # A profile or a newer day may have been added meanwhile.
             if first_day == day and not failures and _scope(workspace, only, first, last) == scope:
                 with kept_connections(instance):
                     current = _current_lists(workspace, instance, profiles, day)
         # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
-        if current is not None and roots and before and not profiles.faults and file_states(roots) == before:
-            keep_stamp(workspace.settings.warehouse_path, "run", key, before, current)
+        if current is not None and roots and before and not profiles.faults and file_state(roots) == before:
+            keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, current)
         return failures
 
 

@@ -6,7 +6,6 @@ it takes longer than everything else here. `status` keeps stamps too, for desks 
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -30,12 +29,13 @@ from paper_assets.models import minilm
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
+from paper_assets.small_files import file_state
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digests import IN_FEED, pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
-from paper_assets.stores.stamps import file_states, keep_stamp, stamped_answer
+from paper_assets.stores.stamps import keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
@@ -153,22 +153,18 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
         return kept
     # Of a year of pages only those in `key` are compared with anything.
     roots = [root for root in stamp_files(settings) if root not in (settings.rankings_dir, settings.digests_dir)]
-    before = file_states(roots)
+    before = file_state(roots)
     late = _compared(settings, warehouse, last)
-    if roots and before:
-        keep_stamp(settings.warehouse_path, "status", key, before, late)
+    if roots:
+        keep_stamp(settings.warehouse_path, "status", key, roots, before, late)
     return late
 
 
 def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
-    """Hash the states of the ranking files, pages and feeds that the newest lists are compared with."""
-    states = list[object]()
-    for name, day in last.items():
-        # only the presence of these files counts, and the folder's time changes when one is removed
-        with suppress(OSError):
-            states.append((settings.rankings_dir / name).stat().st_mtime_ns)
-        states.append(pages_state(settings.digests_dir, name, latest=IN_FEED, day=day))
-    return sha256(repr(states).encode()).hexdigest()
+    """Return the state of the ranking files, pages and feeds that the newest lists are compared with."""
+    rankings = file_state([settings.rankings_dir / name for name in last], below=False)
+    pages = [pages_state(settings.digests_dir, name, latest=IN_FEED, day=day) for name, day in last.items()]
+    return sha256(repr((rankings, pages)).encode()).hexdigest()
 
 
 def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:

@@ -42,7 +42,8 @@ from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.setup.draft import LONGEST_NAME
-from paper_assets.stores.locks import make_private_folder
+from paper_assets.small_files import make_private_folder, write_file
+from paper_assets.stores.locks import store_lock
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
@@ -228,6 +229,7 @@ def _unexpected_fault(request: Request, fault: Exception) -> Response:
 
 
 HOST = "127.0.0.1"
+_DEADLINE = 10.0  # seconds to wait for another desk that creates the token
 _SHUTDOWN_SECONDS = 2  # for requests in progress
 
 
@@ -275,12 +277,10 @@ def form_token_of(settings: Settings) -> str:
     file = settings.home / "desk.token"
     try:
         make_private_folder(settings.home)
-        if not file.exists():
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
-                new.write(secrets.token_urlsafe(32))
+        with store_lock(file, deadline=_DEADLINE):
+            if not file.exists():
+                write_file(file, secrets.token_urlsafe(32))
         return file.read_text(encoding="utf-8").strip() or secrets.token_urlsafe(32)
-    except FileExistsError:  # another desk created it first
-        return form_token_of(settings)
     except OSError as fault:
         raise InvalidInput(
             f"{file} cannot be used: {fault.strerror}; check permissions or set PAPER_ASSETS_HOME"

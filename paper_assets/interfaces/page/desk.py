@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -29,6 +29,7 @@ from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.settings import Settings
+from paper_assets.small_files import file_state
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day, ranking_days
 from paper_assets.stores.warehouse import Warehouse
@@ -69,20 +70,14 @@ class Desk:
         """Return a value that changes with the database, the profiles, and the folders of digests and rankings."""
         settings = self.settings
         profiles = sorted(settings.profiles_dir.glob("*/*")) if settings.profiles_dir.is_dir() else []
-        made = [
+        outputs = [
             path for root in (settings.digests_dir, settings.rankings_dir) for path in (root, *sorted(root.glob("*/")))
         ]
-        times = []
-        for path in (*profiles, *made):
-            with suppress(OSError):  # removed meanwhile, or not made yet
-                times.append((str(path), path.stat().st_mtime_ns))
-        return self.warehouse_stamp(), times
+        return file_state([*self.warehouse.files, *profiles, *outputs], below=False)
 
     def warehouse_stamp(self) -> object:
         """Return a value that changes with every write, so that watching pages need not open the database."""
-        path = self.warehouse.path
-        states = [file.stat() for file in (path, path.with_name(f"{path.name}.wal")) if file.exists()]
-        return [(state.st_mtime_ns, state.st_size, state.st_ino) for state in states]
+        return file_state(self.warehouse.files)
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -24,8 +24,6 @@ with the process killed before the checkpoint):
 `previous_rankings` has the columns of `rankings`: a column added to one is added to the other.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,8 +35,9 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreError, StoreUnwritable, StoreVersion
+from paper_assets.small_files import make_private_folder, remove_unfinished, write_file
 from paper_assets.stores.checkpoint import backup_path, checkpoint
-from paper_assets.stores.locks import folder_locked, make_private_folder
+from paper_assets.stores.locks import store_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +166,11 @@ def _run(connection: DuckDBPyConnection, migration: Migration, path: Path, copy:
 
 def _back_up(before: BinaryIO, path: Path, copy: Path) -> None:
     """Copy the file, private to its user; the copy appears complete or not at all."""
-    unfinished = copy.with_name(f".{copy.name}.new")
     try:
-        unfinished.unlink(missing_ok=True)  # left by a killed process
+        remove_unfinished(copy.parent, f"{path.name}.before-*")
         before.seek(0)
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            shutil.copyfileobj(before, stream, 1 << 20)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(copy)
+        write_file(copy, iter(partial(before.read, 1 << 20), b""))
     except OSError as fault:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         raise StoreUnwritable(
             f"{path} has an earlier version and is copied before the upgrade; the copy cannot be written: "
             f"{fault.strerror}; free {path.stat().st_size // 1_000_000 + 1} MB on its disk"
@@ -196,18 +188,21 @@ def _keep_newest_copies(path: Path) -> None:
 NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 
+_CREATING = 60.0  # seconds to wait for another creator, which takes 0.2
+
+
 def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
     """Create the warehouse with the tables of the newest version if there is no file.
 
     DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. The leftovers of
-    a killed creator are removed by the next one: the folder is locked, so no other process is creating. Raises
-    StoreUnwritable, or duckdb.Error if the disk is full.
+    a killed creator are removed by the next one, which holds the warehouse's lock. Raises StoreBusy, StoreUnwritable,
+    or duckdb.Error if the disk is full.
     """
     try:
         if path.exists():
             return
         make_private_folder(path.parent)
-        with folder_locked(path.parent):
+        with store_lock(path, deadline=_CREATING):
             if path.exists():
                 return
             new = path.with_name(f".{path.name}.new")
