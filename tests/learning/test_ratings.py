@@ -1,5 +1,6 @@
 """Test ratings and reading signals: the latest rating counts, and erasing removes all of them (SPEC L1)."""
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,6 +15,7 @@ from paper_assets.learning.ratings import (
     change_forgotten,
     erase_ratings,
     export_ratings,
+    import_ratings,
     note_signal,
     rate,
     ratings_by_id,
@@ -167,6 +169,41 @@ def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Wa
     assert training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
     assert SECOND not in str(export_ratings(warehouse, "lab", profiles_dir=folder))
     assert len(signals_of(warehouse, "other")) == 1
+
+
+def test_an_export_read_in_another_home_teaches_the_same_and_a_second_time_adds_nothing(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    folder, other = tmp_path / "profiles", Warehouse(tmp_path / "other.duckdb", deadline=5)
+    for minute, (paper_id, word) in enumerate([(FIRST, "worth"), (SECOND, "no"), (SECOND, None), (FIRST, "later")]):
+        say(warehouse, paper_id, word, minute=minute)
+    opened(warehouse, SECOND)
+    change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
+    exported = json.loads(json.dumps(export_ratings(warehouse, "lab", profiles_dir=folder)))
+    for added in (4, 0):
+        taken = import_ratings(other, exported, source="a file", now=NOW, profiles_dir=folder)
+        assert taken == ("lab", added)
+    again = export_ratings(other, "lab", profiles_dir=folder)
+    assert (again["ratings"], again["forgotten"]["words"]) == (exported["ratings"], ("graph",))
+    later = NOW.date() + timedelta(days=1)
+    versions = [training_inputs_of(each, "lab", before=later).version for each in (warehouse, other)]
+    assert versions[0] == versions[1]
+    [rating] = ratings_of(other, "lab")
+    assert rating.title and rating.abstract, "the paper is not stored there"
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"profile": "nobody"}, "no profile 'nobody'"),
+        ({"ratings": [{"paper_id": FIRST, "rating": "best"}]}, "a file is not an export of ratings: ratings.0.rating"),
+        ({"ratings": None}, "a file is not an export of ratings: ratings"),
+    ],
+)
+def test_what_is_no_export_is_refused_in_one_line(warehouse: Warehouse, change: dict[str, object], fault: str) -> None:
+    record = {"profile": "lab", "ratings": [], **change}
+    with pytest.raises((InvalidInput, InvalidProfile), match=fault):
+        import_ratings(warehouse, record, source="a file", now=NOW, profiles_dir=warehouse.path.parent / "profiles")
 
 
 def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:

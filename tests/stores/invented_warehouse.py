@@ -3,7 +3,9 @@
 Each schema version leaves one behind in `warehouses/`, which every later version must be able to read. The last act of
 a version, before a new migration changes the tables:
 
-    python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz, once and forever
+    python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz
+
+Until the first release the tables may still change: then remove the stored warehouse and write it again.
 """
 
 import gzip
@@ -196,6 +198,7 @@ def store() -> Path:
             [(version,)] = connection.execute("select max(schema_version) from meta").fetchall()
             connection.execute("checkpoint")
         stored = WAREHOUSES / f"version-{version}.duckdb.gz"
+        stored.parent.mkdir(exist_ok=True)
         with stored.open("xb") as stream:
             stream.write(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
     return stored

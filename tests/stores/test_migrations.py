@@ -16,7 +16,7 @@ from duckdb import DuckDBPyConnection
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.stores.answers import known_answers
 from paper_assets.stores.best_practices import best_practices
-from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
+from paper_assets.stores.migrations.upgrade import FIRST, MIGRATIONS, Migration
 from paper_assets.stores.profiles import last_good_profile
 from paper_assets.stores.rankings import previous_ranking, ranking
 from paper_assets.stores.rewrite_progress import decisions_after
@@ -84,12 +84,11 @@ def is_held(before: Rows, after: Rows) -> bool:
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in MIGRATIONS] == list(range(1, NEWEST + 1))
+    assert [migration.number for migration in MIGRATIONS] == list(range(FIRST, NEWEST + 1))
 
 
-def test_every_earlier_version_has_a_stored_warehouse() -> None:
-    versions = {int(re.findall(r"\d+", file.name)[0]) for file in STORED}
-    assert versions >= set(range(1, NEWEST))
+def test_every_version_has_a_stored_warehouse() -> None:
+    assert {int(re.findall(r"\d+", file.name)[0]) for file in STORED} == set(range(FIRST, NEWEST + 1))
 
 
 @pytest.mark.parametrize("file", STORED, ids=lambda file: file.name)
@@ -122,39 +121,20 @@ def test_a_stored_warehouse_ends_in_the_shape_of_a_new_one(file: Path, tmp_path:
     assert shape_of(path) == shape_of(new)
 
 
-DRAFT_REWRITES = """
-    create table rewrite_items (
-        item varchar primary key, paper_id varchar not null, version integer not null, target_level varchar not null,
-        profile varchar not null, day date, original_text varchar not null, opened_at timestamp not null,
-        cancelled boolean not null
-    );
-    insert into rewrite_items values ('i', 'p', 1, 'public', 'lab', null, 't', '2026-01-05', false);
-    create table rewrite_decisions (item varchar, attempt integer, decision varchar, primary key (item, attempt));
-"""
-
-
-@pytest.mark.parametrize("rewrites", ["", DRAFT_REWRITES], ids=["without", "of other columns"])
-def test_a_draft_of_the_first_version_gets_the_tables_it_lacks(rewrites: str, tmp_path: Path) -> None:
-    path = unpacked(WAREHOUSES / "version-1.duckdb.gz", tmp_path)
+def test_a_warehouse_from_before_the_first_release_is_refused_in_one_line_that_says_how_to_keep_the_ratings(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / NAME
     with duckdb.connect(str(path)) as connection:
-        connection.execute("drop view retrievable")
-        later = ("documents", "retrieval_sets", "scholar_records", "best_practices", "rewrite_sets")
-        for table in (*later, "rewrite_items", "rewrite_attempts", "rewrite_decisions"):
-            connection.execute(f"drop table {table}")
-        connection.execute(rewrites)
-    before = rows_of(path)
-    warehouse = Warehouse(path, deadline=5)
-    assert len(stored(warehouse)) == 4
-    assert rewrite_items(warehouse, ["i"]) == best_practices(warehouse, ARCHIVE) == []
-    after = rows_of(path)
-    if rewrites:
-        assert after.pop("draft_rewrite_items") == before.pop("rewrite_items")
-        assert after.pop("draft_rewrite_decisions") == before.pop("rewrite_decisions") == []
-    assert is_held(before, after)
-    fresh = tmp_path / "new.duckdb"
-    with Warehouse(fresh, deadline=5).reading():
-        pass
-    assert [each for each in shape_of(path) if not each[0].startswith("draft_")] == shape_of(fresh)
+        connection.execute("create table meta (schema_version integer not null)")
+        connection.execute("insert into meta values (10)")
+    before = path.read_bytes()
+    for use in ("reading", "writing"):
+        with pytest.raises(StoreVersion) as refused, getattr(Warehouse(path, deadline=5), use)():
+            pass
+        assert "ratings export" in str(refused.value) and "ratings import" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    assert (path.read_bytes(), listing(tmp_path)) == (before, {NAME})
 
 
 # Migrations invented for the tests, after the newest real one.
@@ -276,7 +256,7 @@ def test_a_migration_killed_in_the_middle_leaves_version_and_copy_and_the_next_s
 
 
 def test_the_remains_of_a_killed_copy_are_removed(path: Path) -> None:
-    path.with_name(f".{COPY}.new").write_bytes(b"half a copy")
+    path.with_name(f".unfinished-{COPY}-1").write_bytes(b"half a copy")
     with with_next(add_a_column, path).reading():
         pass
     assert listing(path.parent) == {NAME, COPY}

@@ -2,7 +2,7 @@
 
 A new warehouse runs all of them and appears complete or not at all, private to its user, made by the first of several
 creators. An older one runs those it lacks when it is next opened, each in one transaction, after a copy of the file was
-made. A released migration never changes.
+made. A released migration never changes; schema.sql is the first one.
 
 To add one:
 1. Before anything else, run `python -m tests.stores.invented_warehouse`: it stores a warehouse of the present version
@@ -53,69 +53,35 @@ def _run_file(file: str, connection: DuckDBPyConnection) -> None:
     connection.execute(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-def _run_files(files: tuple[str, ...], connection: DuckDBPyConnection) -> None:
-    for file in files:
-        _run_file(file, connection)
-
-
-def _tables_that_drafts_lacked(connection: DuckDBPyConnection) -> None:
-    """Complete drafts of version 1, which lack some tables or have other columns in those of rewrites.
-
-    No program ever wrote rows to the latter; any rows are kept under another name.
-    """
-    for table, column, rename in (
-        ("rewrite_items", "prompt", "alter table rewrite_items rename to draft_rewrite_items"),
-        ("rewrite_attempts", "keywords", "alter table rewrite_attempts rename to draft_rewrite_attempts"),
-        ("rewrite_decisions", "place", "alter table rewrite_decisions rename to draft_rewrite_decisions"),
-    ):
-        columns = connection.execute(
-            "select column_name from information_schema.columns where table_name = ?", [table]
-        ).fetchall()
-        if columns and (column,) not in columns:
-            connection.execute(rename)
-    _run_file("0001_first_schema.sql", connection)  # it creates only what is missing
-
-
-MIGRATIONS = (
-    Migration(1, "first schema", partial(_run_file, "0001_first_schema.sql")),
-    Migration(2, "tables that drafts lacked", _tables_that_drafts_lacked),
-    Migration(3, "versions of ranked papers", partial(_run_file, "0003_versions_of_ranked_papers.sql")),
-    Migration(4, "the line", partial(_run_file, "0004_the_line.sql")),
-    Migration(
-        5,
-        "learning, day listings, gate of rewrites",
-        partial(_run_files, ("0005_learning.sql", "0005_day_listings.sql", "0005_gate_of_rewrites.sql")),
-    ),
-    Migration(
-        6,
-        "harvests, digest deliveries, other sources",
-        partial(_run_files, ("0006_harvests.sql", "0006_digest_deliveries.sql", "0006_other_sources.sql")),
-    ),
-    Migration(7, "reading signals, kept answers", partial(_run_files, ("0007_learning.sql", "0007_kept_answers.sql"))),
-    Migration(8, "directions of rewrites", partial(_run_file, "0008_directions_of_rewrites.sql")),
-    Migration(9, "seen papers", partial(_run_file, "0009_seen_papers.sql")),
-    Migration(10, "served interests", partial(_run_file, "0010_served_interests.sql")),
-)
+FIRST = 20  # the version of schema.sql; programs from before the first release wrote lower ones
+MIGRATIONS = (Migration(FIRST, "first schema", partial(_run_file, "schema.sql")),)
 KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 
 
 def pending(connection: DuckDBPyConnection, path: Path, migrations: Sequence[Migration]) -> list[Migration]:
     """Return the migrations that the warehouse still needs, in order.
 
-    Raises StoreVersion if it is newer than the program, StoreError if it is not a warehouse.
+    Raises StoreVersion if it is newer than the program or from before the first release, StoreError if it is not a
+    warehouse.
     """
     try:
-        [(found,)] = connection.execute("select max(schema_version) from meta").fetchall()
+        [(version,)] = connection.execute("select max(schema_version) from meta").fetchall()
     except (duckdb.CatalogException, duckdb.BinderException):
-        found = None
-    if not found or found < 1:
+        version = None
+    if not version or version < 1:
         raise StoreError(f"{path} is not a paper_assets database; move it away or set PAPER_ASSETS_HOME")
     newest = migrations[-1].number
-    if found > newest:
+    if version > newest:
         raise StoreVersion(
-            f"{path} has schema version {found}, this paper_assets works with version {newest}; update paper_assets"
+            f"{path} has schema version {version}, this paper_assets works with version {newest}; update paper_assets"
         )
-    return [migration for migration in migrations if migration.number > found]
+    if version < FIRST:
+        raise StoreVersion(
+            f"{path} is from before the first release (schema version {version}); profiles stay valid. To keep the "
+            "ratings: run `paper-assets ratings export PROFILE > FILE` with the program that made it, move the file "
+            "away, and run `paper-assets ratings import FILE` with this one"
+        )
+    return [migration for migration in migrations if migration.number > version]
 
 
 def create(connection: DuckDBPyConnection, migrations: Sequence[Migration]) -> None:
