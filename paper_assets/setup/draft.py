@@ -230,14 +230,11 @@ def _reference(token: str) -> str | None:
         return split_arxiv_id(bare)[0]
     except InvalidArxivId:
         pass
-    try:
-        found, _ = split_paper_id(bare)
-    except InvalidArxivId:
+    if ":" not in bare:
         return None
-    return str(found) if found.source in _OTHER_SOURCES else None
+    from paper_assets.sources.table import source_of  # imports every source
 
-
-_OTHER_SOURCES = frozenset(("biorxiv", "medrxiv"))
+    return str(split_paper_id(bare)[0]) if source_of(bare) else None
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -282,7 +282,6 @@ Relation = Literal["similar", "cites", "cited_by"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 MOST_RELATED = 100
 _LISTS = {"cites": ("references", "citedPaper"), "cited_by": ("citations", "citingPaper")}
-_DOI_SOURCES = frozenset(("biorxiv", "medrxiv"))  # whose ids are DOIs
 
 
 def related_papers(
@@ -315,14 +314,18 @@ def related_papers(
 
 
 def knows_ids_of(paper_id: PaperId) -> bool:
-    """Check whether the API knows papers under ids of this source."""
-    return paper_id.source in {ARXIV, ID_SOURCE, *_DOI_SOURCES}
+    """Check whether the API knows papers under such ids: arXiv's, its own, and DOIs."""
+    return paper_id.source in {ARXIV, ID_SOURCE} or _is_doi(paper_id)
 
 
 def _named(paper_id: PaperId) -> str:
     if paper_id.source == ID_SOURCE:
         return paper_id.value
-    return f"{'DOI' if paper_id.source in _DOI_SOURCES else 'ARXIV'}:{paper_id.value}"
+    return f"{'DOI' if _is_doi(paper_id) else 'ARXIV'}:{paper_id.value}"
+
+
+def _is_doi(paper_id: PaperId) -> bool:
+    return paper_id.value.startswith("10.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

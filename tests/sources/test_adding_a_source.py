@@ -20,6 +20,7 @@ from paper_assets.paper import Paper, paper_to_mapping, papers_from_table
 from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
+from paper_assets.setup.draft import read_references
 from paper_assets.sources import table
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.semantic_scholar import Enriched
@@ -195,6 +196,13 @@ def test_a_source_that_is_not_in_the_table_or_has_no_days_is_refused_by_name(
     for name in ("gazette", "semantic_scholar", "files"):
         with desk(tmp_path, arxiv, sources=f"arxiv,{name}") as clients, pytest.raises(InvalidInput, match=name):
             sources_of_days(clients.settings)
+
+
+def test_one_of_its_papers_can_be_liked() -> None:
+    assert read_references("bulletin:1, biorxiv:10.1101/2026.01.02.123456 gazette:1").ids == (
+        "bulletin:1",
+        "biorxiv:10.1101/2026.01.02.123456",
+    )
 
 
 def test_one_of_its_papers_is_found_by_id_and_by_address_stored_or_not(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
