@@ -10,7 +10,6 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -144,13 +143,12 @@ def test_every_make_target_named_exists() -> None:
     assert wrong_in(unknown) == {}
 
 
-def test_every_number_of_the_settings_named_exists() -> None:
-    settings = import_module("paper_assets.settings")
+def test_every_class_field_and_constant_named_exists() -> None:
+    words = set(re.findall(r"\w+", "\n".join(module.source for module in modules())))
 
     def unknown(document: Path) -> list[str]:
-        named = [text.split(".") for text in quoted(document) if re.fullmatch(r"[A-Z]\w+\.[a-z]\w+", text)]
-        fields = [(of, name, getattr(getattr(settings, of, None), "__annotations__", ())) for of, name in named]
-        return [f"{of}.{name}" for of, name, annotations in fields if name not in annotations]
+        named = [text for text in quoted(document) if re.fullmatch(r"[A-Z]\w+[a-z_]\w*(\.[a-z_]+)?", text)]
+        return [name for name in named if not words.issuperset(name.split("."))]
 
     assert wrong_in(unknown) == {}
 
@@ -192,7 +190,7 @@ def test_every_benchmark_documents_its_command() -> None:
 
 def test_the_documents_stay_short() -> None:
     """The changelog is not counted."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert len(text_of(ROOT / "README.md").splitlines()) <= 150
     counts = {document.name: len(text_of(document).split()) for document in DOCUMENTS}
     del counts["CHANGELOG.md"]
     assert sum(counts.values()) <= WORDS, counts
@@ -217,8 +215,9 @@ def tool(name: str) -> dict[str, Any]:
 
 
 def test_the_command_reference_is_current() -> None:
-    written = (DOCS / "commands.md").read_text(encoding="utf-8")
-    assert written == tool("command_reference")["command_reference"](), "run: python docs/tools/command_reference.py"
+    assert text_of(DOCS / "commands.md") == tool("command_reference")["command_reference"](), (
+        "run: python docs/tools/command_reference.py"
+    )
 
 
 def test_the_pictures_are_not_older_than_what_they_show() -> None:
@@ -240,7 +239,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 @cache
 def explained() -> frozenset[str]:
     """Return the requirement ids that the specification explains."""
-    text = (DOCS / "specification.md").read_text(encoding="utf-8")
+    text = text_of(DOCS / "specification.md")
     ranged = {f"TC{number}" for number in range(1, 9)} if "**TC1**" in text else set()
     return frozenset(re.findall(r"\*\*([A-Z]{1,2}\d+[abc]?)\*\*", text)) | ranged
 
