@@ -143,10 +143,12 @@ def test_every_make_target_named_exists() -> None:
     assert wrong_in(unknown) == {}
 
 
-def test_every_class_field_and_constant_named_exists() -> None:
+def test_every_class_field_and_constant_that_developers_read_of_exists() -> None:
     words = set(re.findall(r"\w+", "\n".join(module.source for module in modules())))
 
     def unknown(document: Path) -> list[str]:
+        if document.name not in {"architecture.md", "decisions.md", "CONTRIBUTING.md"}:
+            return []
         named = [text for text in quoted(document) if re.fullmatch(r"[A-Z]\w+[a-z_]\w*(\.[a-z_]+)?", text)]
         return [name for name in named if not words.issuperset(name.split("."))]
 
