@@ -33,7 +33,7 @@ from tests.page.invented_desk import served
 from tests.rewriting.scripted import NOW
 
 DAY = date(2026, 3, 4)
-CONTENT = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 5, "line": 0}}
+CONTENT = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 5, "threshold": 0}}
 TABLES = ("rankings", "ranking_sets", "candidates", "candidate_sets")
 VISITS = 9
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"

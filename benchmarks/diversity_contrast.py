@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.ranking.contrast import contrastive_pick
+from paper_assets.ranking.contrast import contrastive_paper
 from paper_assets.ranking.scoring import best_first, repeating
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
@@ -86,7 +86,7 @@ def main() -> None:
             )
             order = best_first(np.where(repeats, lowered, final), days, ids)
             between = time.perf_counter()
-            pick = contrastive_pick(words, order, chosen=asked.top_k - 1, kind="method", taxonomy=standard_taxonomy())
+            pick = contrastive_paper(words, order, chosen=asked.top_k - 1, kind="method", taxonomy=standard_taxonomy())
             diversity, contrast = min(diversity, between - start), min(contrast, time.perf_counter() - between)
         ties = [(-day, paper_id) for day, paper_id in zip(days.tolist(), names, strict=True)]
         rows = vectors.astype(np.float64)

@@ -153,7 +153,7 @@ class UnseenPapers:
         self._again = (
             reader.options.include_contrastive
             or reader.options.ranking_mode == "diversity"
-            or bool(ranking.header.get("edge"))
+            or bool(ranking.header.get("preferred_probability"))
         )
         words = paper_words(reader.papers.take(self.by_formula)).whole
         background = (reader.calibration or standard_calibration()).background

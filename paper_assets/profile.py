@@ -148,11 +148,11 @@ class RankingOptions(_Part):
     hybrid_of: list[InterestView] = Field(["seed", "lanes", "library"], min_length=1)  # those the profile can serve
     # Instead of the setting's (G17) and the purpose's (G8). Not written where they are not used, so that they change no
     # older profile's hash.
-    line: float | None = Field(
+    threshold: float | None = Field(
         None,
         ge=0,
         le=1,
-        exclude_if=lambda line: line is None,
+        exclude_if=lambda threshold: threshold is None,
         description="Threshold: lowest probability of being on topic.",
     )
     weights: Weights | None = Field(None, exclude_if=lambda weights: weights is None)

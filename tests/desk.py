@@ -184,8 +184,8 @@ TOPICS = (
 )
 
 # No threshold, so that lists are full: the threshold has separate tests.
-GRAPHS = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 2, "line": 0}}
-SPEECH = {"interests": {"primary": ["speech recognition for rare languages"]}, "ranking": {"top_k": 2, "line": 0}}
+GRAPHS = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 2, "threshold": 0}}
+SPEECH = {"interests": {"primary": ["speech recognition for rare languages"]}, "ranking": {"top_k": 2, "threshold": 0}}
 
 
 def week(days: Sequence[str], *, each: int = 6) -> list[dict[str, Any]]:

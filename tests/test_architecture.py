@@ -71,13 +71,13 @@ BELOW = {
     | {"interpreting", "digests", "delivery", "learning", "library"},
 }
 CORE = set(BELOW)
-EDGE = {"defs", "definitions", "interfaces"}
+PREFERRED = {"defs", "definitions", "interfaces"}
 
 
 def test_imports_run_one_way() -> None:
     wrong = {}
     for module in modules():
-        if module.package in EDGE or module.package == "__init__":
+        if module.package in PREFERRED or module.package == "__init__":
             continue
         assert module.package in CORE, f"{module.package} is a new package: define in this test what it may import"
         packages = {name.split(".")[1] for name in module.imports if name.startswith("paper_assets.")}
@@ -91,7 +91,7 @@ def test_only_defs_and_interfaces_use_dagster_a_terminal_or_a_protocol() -> None
     for module in modules():
         foreign = {name.split(".")[0] for name in module.imports} & {"dagster", "typer", "rich", "mcp", "starlette"}
         allowed = {"dagster"} if module.package in {"defs", "definitions"} else {"typer", "rich", "mcp", "starlette"}
-        if module.package not in EDGE:
+        if module.package not in PREFERRED:
             allowed = set()
         if foreign - allowed:
             wrong[module.name] = sorted(foreign - allowed)
@@ -114,7 +114,7 @@ def test_the_core_reads_neither_the_clock_nor_the_environment_and_prints_nothing
     outside = re.compile(
         r"os\.environ|os\.getenv|datetime\.now\(|date\.today\(|\btime\.time\(|^\s*print\(", re.MULTILINE
     )
-    cores = [module for module in modules() if module.package not in EDGE]
+    cores = [module for module in modules() if module.package not in PREFERRED]
     assert {module.name: outside.findall(module.source) for module in cores if outside.search(module.source)} == {}
 
 

@@ -41,7 +41,7 @@ def written(folder: Path, **files: object) -> Path:
         ({**GOOD, "ranking": {"purpose": "fun"}}, "ranking.purpose"),
         ({**GOOD, "constraints": {"require_code": 1}}, "constraints.require_code"),
         ({**GOOD, "feed": {"window_days": 0}}, "feed.window_days"),
-        ({**GOOD, "ranking": {"interest_mode": "lane"}}, "ranking.interest_mode"),
+        ({**GOOD, "ranking": {"interest_mode": "nearest"}}, "ranking.interest_mode"),
         ({**GOOD, "ranking": {"hybrid_of": []}}, "ranking.hybrid_of"),
         ({"interests": {"papers": [5]}}, "interests.papers.0"),
         ({"interests": {"papers": ["  "]}}, "interests.papers.0"),
@@ -246,7 +246,7 @@ def test_a_threshold_is_part_of_the_profile_only_if_it_is_set() -> None:
     assert profile_from_mapping("lab", profile_to_mapping(with_ranking(line=1))).content.ranking.line == 1.0
 
 
-@pytest.mark.parametrize("line", [1.2, -0.1, "high", True])
+@pytest.mark.parametrize("threshold", [1.2, -0.1, "high", True])
 def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
     with pytest.raises(InvalidProfile, match=r"ranking\.line: "):
         with_ranking(line=line)

@@ -208,7 +208,7 @@ def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> Judg
     ids = rows.column("paper_id").to_pylist()
     relevance = rows.column("semantic_relevance").to_numpy()
     shown = rows.column("shown").to_numpy(zero_copy_only=False)
-    above = ~rows.column("below_line").to_numpy(zero_copy_only=False)
+    above = ~rows.column("below_threshold").to_numpy(zero_copy_only=False)
     if by_relevance:  # a stable sort: equal relevance keeps the order of the final list
         order = np.argsort(-relevance, kind="stable")
         ids, relevance, above = [ids[row] for row in order], relevance[order], above[order]
@@ -218,7 +218,7 @@ def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> Judg
         shown=shown,
         grades=day.judged.grades_of(ids),
         relevance=relevance,
-        above=None if ranking.header.get("line") is None else above,
+        above=None if ranking.header.get("threshold") is None else above,
         traits=traits_of(day, [paper_id for paper_id, seen in zip(ids, shown, strict=True) if seen]),
     )
 

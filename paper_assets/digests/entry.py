@@ -456,15 +456,15 @@ def entry_of(
 
 def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ...]:
     """Describe each tag with the name of the interest or liked paper, author, institution or keyword concerned."""
-    lane = readable(one_line(row["lane"] or ""))
-    nearest = f"“{lane}”, which you like" if nearest_is_liked(row) else f"your interest in {lane}"
+    name = readable(one_line(row["nearest"] or ""))
+    nearest = f"“{name}”, which you like" if nearest_is_liked(row) else f"your interest in {name}"
     named = {
-        "SEMANTIC_HIGH_MATCH": lane and f"very close to {nearest}",
+        "SEMANTIC_HIGH_MATCH": name and f"very close to {nearest}",
         "PREFERRED_AUTHOR": matched.authors and f"by {enumerated(matched.authors)}, whom you follow",
         "PREFERRED_INSTITUTION": matched.institutions and f"from {enumerated(matched.institutions)}, which you follow",
         "MUST_KEYWORD_MATCH": matched.keywords and f"your keywords: {enumerated(matched.keywords)}",
     }
     tags = [(one_line(tag), named.get(tag) or one_line(tag_in_words(tag))) for tag in row["tags"]]
-    if lane and "SEMANTIC_HIGH_MATCH" not in row["tags"]:
-        tags.insert(0, ("LANE", f"nearest to {nearest}"))
+    if name and "SEMANTIC_HIGH_MATCH" not in row["tags"]:
+        tags.insert(0, ("NEAREST", f"nearest to {nearest}"))
     return tuple(tags)

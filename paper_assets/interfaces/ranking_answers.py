@@ -179,7 +179,7 @@ def _about(stored: StoredRanking) -> dict[str, Any]:
     header = stored.header
     return {
         "scored": stored.rows.num_rows,
-        **{name: header.get(name) for name in ("line", "above_line")},
+        **{name: header.get(name) for name in ("threshold", "above_threshold")},
         "quiet": header.get("quiet", False),
         "learning": header.get("learning"),
         "questions": header.get("questions") or [],

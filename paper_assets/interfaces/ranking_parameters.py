@@ -16,7 +16,7 @@ CALL_OPTIONS = (
     "contrastive_type",
     "enable_llm_verification",
     "interest_mode",
-    "line",
+    "threshold",
 )
 
 

@@ -214,12 +214,12 @@ _RANKING_COLUMNS = Columns(
         ("penalty_keywords", "list<string>", "avoided keywords found"),
         ("evaluation_method", "string", "what judged the relevance"),
         ("tags", "list<string>", "what is notable about the paper"),
-        ("lane", "string", "the interest, else the liked paper, that it matches best"),
-        ("below_line", "bool", "below the threshold"),
+        ("nearest", "string", "the interest, else the liked paper, that it matches best"),
+        ("below_threshold", "bool", "below the threshold"),
         ("meaning", "double", "relevance: similarity of meaning to that interest"),
         ("words", "double", "relevance: share of that interest's words"),
         ("library", "double", "relevance: probability by the liked papers"),
-        ("lane_probability", "double", "relevance: probability by that interest alone"),
+        ("interest_probability", "double", "relevance: probability by that interest alone"),
         ("version", "int", "of the paper, as it was judged"),
         ("learned", "double", "by how much your ratings moved relevance"),
         ("learned_words", "list<string>", "words that did it"),
@@ -254,8 +254,8 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "ranking_mode": header["ranking_mode"],
             "evaluation_method": header["evaluation_method"],
             "interest_mode": header["interest_mode"],
-            "threshold": round(header.get("line") or 0.0, 3),
-            "above_threshold": header.get("above_line") or 0,
+            "threshold": round(header.get("threshold") or 0.0, 3),
+            "above_threshold": header.get("above_threshold") or 0,
             "quiet_day": "yes" if header.get("quiet") else "no",
             "llm_model": header["llm_model"] or "none",
             "llm_calls": header["llm_calls_made"],
@@ -273,7 +273,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
 
 def _top_papers(top: Sequence[Mapping[str, Any]], titles: Mapping[str, str], header: Mapping[str, Any]) -> Table:
     return Table(
-        ["rank", "match" if "nudge" in header else "score", "relevance", "recency", "paper", "tags"],
+        ["rank", "match" if "preference_weight" in header else "score", "relevance", "recency", "paper", "tags"],
         [
             (
                 row["rank"],

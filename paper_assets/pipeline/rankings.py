@@ -290,7 +290,7 @@ def _questions(
     Both are empty if learning is off, without a model, and if the ranking has no probabilities.
     """
     asked: dict[str, list[str]] = {"questions": [], "teach": []}
-    if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["line"] is None:
+    if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["threshold"] is None:
         return asked
     rated = {each.paper_id for each in last_ratings(warehouse, profile.name)}
     vectors = dict(zip(task.candidates.column("paper_id").to_pylist(), task.vectors.papers, strict=True))

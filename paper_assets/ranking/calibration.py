@@ -24,7 +24,7 @@ The formula. A profile has interests i = 1..k. For each interest and each candid
   logit(p) = logit(p by interests) + share(m) * (logit by liked papers - library_base),
   with share(m) = library_share * m / (m + library_half).
 
-Only papers whose p reaches the threshold of the day are listed (`final_list.py`); code and headers call it `line`.
+Only papers whose p reaches the threshold of the day are listed (`final_list.py`).
 
 The coefficients were fitted to judged papers. They are data of the package: `calibration.json` holds them,
 `stem_frequencies.tsv` and `word_frequencies.tsv` hold the background frequencies from which idf is computed

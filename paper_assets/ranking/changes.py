@@ -29,7 +29,7 @@ _LLM = "embedding+llm"
 _NAMED = 3  # entries of a list that are named; the others are counted
 # Keys of a profile that decide only which papers are candidates or what follows the list.
 _NO_LIST = ("feed", "read", "constraints", "keywords.exclude.hard", "questions", "rewriting")
-_RULES = ("top_k", "line", "include_contrastive", "contrastive_type")
+_RULES = ("top_k", "threshold", "include_contrastive", "contrastive_type")
 _OPTIONS = ("purpose", "ranking_mode", "interest_mode", "hybrid_of", "enable_llm_verification", "weights", *_RULES)
 _MODELS = {
     "model": "another embedding model",
@@ -50,7 +50,7 @@ _LINEAGE = {
     "ranking_mode": "ranking mode",
     "interest_mode": "interest mode",
     "top_k": "places in the list",
-    "line": "lowest threshold",
+    "threshold": "lowest threshold",
     "quiet": "quiet day",
 }
 # Sentences for keys whose values are hashes, which are not shown.
@@ -208,7 +208,7 @@ def largest_own_part(parts: Mapping[str, float], *, up: bool) -> str | None:
 
 def _differences(old: Row, new: Row, headers: tuple[Header, Header]) -> dict[str, float]:
     """Return by how much the parts of the number that orders the list differ; empty if it is not the same number."""
-    if (headers[0].get("nudge") is None) != (headers[1].get("nudge") is None):
+    if (headers[0].get("preference_weight") is None) != (headers[1].get("preference_weight") is None):
         return {}
     then, now = _parts(old, headers[0]), _parts(new, headers[1])
     differences = {name: now.get(name, 0.0) - then.get(name, 0.0) for name in {**now, **then}}
@@ -218,8 +218,8 @@ def _differences(old: Row, new: Row, headers: tuple[Header, Header]) -> dict[str
 def _parts(row: Row, header: Header) -> dict[str, float]:
     """Return the parts of the number that orders the list; of a match with the threshold and the ratings apart."""
     parts = {name: points for name, _, points in order_parts(row, header)}
-    if header.get("nudge") is not None:
-        by_formula, threshold = points_above(row["semantic_relevance"], header), float(log_odds(header["line"]))
+    if header.get("preference_weight") is not None:
+        by_formula, threshold = points_above(row["semantic_relevance"], header), float(log_odds(header["threshold"]))
         learned = parts["semantic_relevance"] - by_formula
         parts |= {"semantic_relevance": by_formula + threshold, LEARNED: learned, THRESHOLD: -threshold}
     return parts
@@ -237,8 +237,8 @@ def _edited(headers: tuple[Header, Header], edits: Mapping[str, str] | None, *, 
 
 def _lineage(header: Header) -> Header:
     """Return the header with the threshold of the day replaced by the lowest one, which the options decide."""
-    rule = header.get("line_rule")
-    return {**header, "line": rule["lowest"]} if rule else header
+    rule = header.get("threshold_rule")
+    return {**header, "threshold": rule["lowest"]} if rule else header
 
 
 def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, str] | None:
@@ -279,7 +279,9 @@ def difference_in_words(name: str, before: object, after: object, *, edits: Sequ
     """Return an item of `Changes.lineage` in words; `edits`: what was edited in the profile."""
     if name == "profile_hash" and edits:
         return f"{_HASHES[name]}: {'; '.join(edits)}"
-    values = (percent(each) if name == "line" and isinstance(each, float) else _entry(each) for each in (before, after))
+    values = (
+        percent(each) if name == "threshold" and isinstance(each, float) else _entry(each) for each in (before, after)
+    )
     return _HASHES.get(name) or f"{_LINEAGE[name]}: {' → '.join(values)}"
 
 

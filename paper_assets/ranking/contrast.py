@@ -1,6 +1,6 @@
 """Select the contrastive paper, which differs from the list in one aspect, and compare shown papers (SPEC G12-G14).
 
-`contrastive_pick` selects the paper for the last place. `comparison_notes` names similar pairs of shown papers.
+`contrastive_paper` selects the paper for the last place. `comparison_notes` names similar pairs of shown papers.
 """
 
 import re
@@ -30,7 +30,7 @@ _FIRST_LOOK = 64  # papers; most contrasts are found among these
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """The contrastive pick, and in what it differs from the chosen papers.
+    """The contrastive paper, and in what it differs from the chosen papers.
 
     Attributes:
         place: its place in the order that it was picked from; 0 is the best.
@@ -47,7 +47,7 @@ class Contrast:
     info: dict[str, Any]
 
 
-def contrastive_pick(
+def contrastive_paper(
     texts: pa.ChunkedArray,
     order: NDArray[np.int64],
     *,
@@ -100,14 +100,15 @@ def common_traits(traits: Bools) -> Bools:
 
 
 def contrast_tags(kind: ContrastiveType) -> tuple[str, str]:
-    """Return the tags of the pick (G13)."""
+    """Return the tags of the contrastive paper (G13)."""
     return CONTRASTIVE_PICK, f"CONTRASTIVE_{kind.upper()}"
 
 
 def _info(first: Bools, this: Bools, kind: ContrastiveType, taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return `contrastive_info` of the traits `first` (chosen, t) of the chosen papers and `this` (t,) of the pick.
+    """Return `contrastive_info` of the traits `first` (chosen, t) of the chosen papers and `this` (t,) of the
+    contrastive paper.
 
-    Its dimensions are `kind` and the others in which the pick shares no trait with any chosen paper.
+    Its dimensions are `kind` and the others in which it shares no trait with any chosen paper.
     """
     chosen_traits: Bools = np.logical_or.reduce(first)
     common = np.concatenate([common_traits(first[:, taxonomy.columns[dimension]]) for dimension in TRAIT_DIMENSIONS])
@@ -152,12 +153,12 @@ def comparison_notes(
     scoring: ScoringConfig,
     contrast: Contrast | None = None,
 ) -> list[dict[str, Any]]:
-    """Return notes (G14) on pairs of similar papers among the shown ones, and on the contrastive pick.
+    """Return notes (G14) on pairs of similar papers among the shown ones, and on the contrastive paper.
 
-    The k shown papers are given in the order of their ranks; with a `contrast` the last one is the pick, which is not
-    compared. `vectors` is (k, d). Two papers are similar if their cosine is at least `similar_pair`, or at least
-    `similar_pair_with_traits` and they share a problem and a method; without vectors the traits are enough. Notes are
-    in the order of the ranks, with that of the pick last.
+    The k shown papers are given in the order of their ranks; with a `contrast` the last one is the contrastive paper,
+    which is not compared. `vectors` is (k, d). Two papers are similar if their cosine is at least `similar_pair`, or at
+    least `similar_pair_with_traits` and they share a problem and a method; without vectors the traits are enough. Notes
+    are in the order of the ranks, with that of the contrastive paper last.
     """
     texts = [f"{title} . {abstract}" for title, abstract in zip(titles, abstracts, strict=True)]
     traits = traits_of(texts, taxonomy)

@@ -1,6 +1,6 @@
 """Explain in sentences why a paper has its place, and recompute its score from the stored parts (SPEC G16).
 
-The functions read a row of a stored ranking and its header. The threshold is `line` in the header.
+The functions read a row of a stored ranking and its header.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import (
     StoredScores,
     arrange,
-    edge_of,
     learned_of,
     match_of,
     order_value,
     points_above,
+    preferred_probability_of,
     probability_of,
     stored_scores,
 )
@@ -111,13 +111,13 @@ def _place_in_words(row: Mapping[str, Any], header: Mapping[str, Any], *, scored
 
 def _threshold_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
     """Return on which side of the threshold the paper is, and why the threshold is not the lowest; else nothing."""
-    line, rule = header.get("line"), header.get("line_rule")
-    if line is None:
+    threshold, rule = header.get("threshold"), header.get("threshold_rule")
+    if threshold is None:
         return []
-    sentences = [_against_threshold(probability_of(row), line)]
+    sentences = [_against_threshold(probability_of(row), threshold)]
     if header.get("shows_doubtful"):
         sentences.append("The first list for these interests also shows doubtful papers, so that it is not short.")
-    elif rule and line > rule["lowest"]:
+    elif rule and threshold > rule["lowest"]:
         sentences.append(
             "With a lower threshold, too few of the list's papers would be on topic: "
             f"{percent(rule['right'])} of them are needed."
@@ -162,17 +162,17 @@ def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     notes = [in_words[tag] for tag in row["tags"] if not tag.startswith(SOFT_PENALTY)]
     if notes:
         sentences.append(f"Notable: {', '.join(notes)}.")
-    if row["paper_id"] in (header.get("lane_places") or {}):
-        lane = header["lane_places"][row["paper_id"]]
-        sentences.append(f"It has its place for your interest in {lane}, which no other paper shown serves.")
+    if row["paper_id"] in (header.get("interest_places") or {}):
+        nearest = header["interest_places"][row["paper_id"]]
+        sentences.append(f"It has its place for your interest in {nearest}, which no other paper shown serves.")
     return sentences
 
 
 def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
     """Explain a row in one line: its match as a sum, the nearest interest, and its tags in words."""
     parts = [order_as_sum(row, header)]
-    if lane := row.get("lane"):
-        parts.append(f"nearest: {lane}")
+    if nearest := row.get("nearest"):
+        parts.append(f"nearest: {nearest}")
     in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
     parts += [in_words[tag] for tag in row["tags"] if tag in in_words and tag not in _SAID_BY_THE_MATCH]
     return "; ".join(parts)
@@ -185,26 +185,26 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     alone, and contains the paper.
     """
     at = next(number for number, row in enumerate(rows) if row["paper_id"] == paper_id)
-    row, line = rows[at], header.get("line")
+    row, threshold = rows[at], header.get("threshold")
     if row["shown"]:
         return None
     scores = stored_scores(rows, header)
     shown = sum(other["shown"] for other in rows)
     probability = probability_of(row)
-    if line is not None and probability < line:
-        words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, line)}"
-        if _listed_with(scores, at, probability=line):
+    if threshold is not None and probability < threshold:
+        words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, threshold)}"
+        if _listed_with(scores, at, probability=threshold):
             return f"{words}; with that it would be in, whatever else it brings."
         needed = _probability_needed(scores, at)
         return f"{words}, and {_tenths(needed)} to come into this list." if needed else f"{words}."
     last = _last_for_its_score(rows, header)
     if last is None:
-        return f"Not among the first {shown}: all places are taken for an interest or by the contrastive pick."
+        return f"Not among the first {shown}: all places are taken for an interest or by the contrastive paper."
     remedies = _remedies(scores, at, row)
     gap = order_value(last, header) - order_value(row, header)
     remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
-    if gap < 0 and (lanes := header.get("lane_places")):
-        interests = ", ".join(dict.fromkeys(lanes.values()))
+    if gap < 0 and (places := header.get("interest_places")):
+        interests = ", ".join(dict.fromkeys(places.values()))
         words = f"a place goes to a paper for your interest in {interests}, although it matches less"
         return f"Not among the first {shown}: {words}."
     if gap <= 0:
@@ -234,24 +234,24 @@ def as_sum(row: Mapping[str, Any], weights: Mapping[str, float]) -> str:
 
 def order_name(header: Mapping[str, Any]) -> str:
     """Return the name of the number that orders the list: "match" or "score"."""
-    return "score" if header.get("nudge") is None else "match"
+    return "score" if header.get("preference_weight") is None else "match"
 
 
 def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple[str, str, float]]:
     """Return the parts whose sum is the number that orders the list (`order_value`): (name, words, points)."""
-    weights, nudge = header["weights"], header.get("nudge")
-    if nudge is None:
+    weights, preference_weight = header["weights"], header.get("preference_weight")
+    if preference_weight is None:
         return parts_of(row, weights)
-    probability, edge = probability_of(row), edge_of(header)
+    probability, preferred_probability = probability_of(row), preferred_probability_of(header)
     words = f"{percent(probability)} on topic"
-    if edge and probability > edge.probability:
-        words += f" (this purpose prefers {percent(edge.probability)})"
+    if preferred_probability and probability > preferred_probability.probability:
+        words += f" (this purpose prefers {percent(preferred_probability.probability)})"
     parts = [("semantic_relevance", words, points_above(probability, header))]
     for name in DIMENSIONS:
         if name != "semantic_relevance":
             value = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
-            parts.append((name, DIMENSIONS_IN_WORDS[name], nudge * weights[name] * value))
-    parts += [(name, words, nudge * row[name]) for name, words in ADDED_IN_WORDS.items()]
+            parts.append((name, DIMENSIONS_IN_WORDS[name], preference_weight * weights[name] * value))
+    parts += [(name, words, preference_weight * row[name]) for name, words in ADDED_IN_WORDS.items()]
     return [parts[0], *sorted((part for part in parts[1:] if part[2]), key=lambda part: -abs(part[2]))]
 
 
@@ -297,8 +297,8 @@ def _as_every_paper(name: str, row: Mapping[str, Any]) -> bool:
 
 
 def nearest_is_liked(row: Mapping[str, Any]) -> bool:
-    """Return whether the row's nearest text (`lane`) is the title of a liked paper, and not an interest."""
-    return row.get("lane_probability") is None and row.get("library") is not None
+    """Return whether what a row is nearest to is the title of a liked paper, and not an interest."""
+    return row.get("interest_probability") is None and row.get("library") is not None
 
 
 def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
@@ -310,14 +310,16 @@ def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     parts = " and ".join(f"{row[name]:.2f} {words}" for name, words in named_parts if row.get(name) is not None)
     if not parts:
         return []
-    lane, probability, library = (row.get(name) for name in ("lane", "lane_probability", "library"))
+    nearest, probability, library = (row.get(name) for name in ("nearest", "interest_probability", "library"))
     if probability is None:
         to = "the papers you like" if library is not None else "your interests"
-        return [f"It is near {to}: {parts}{f', most of all to {lane}' if lane else ''}."]
+        return [f"It is near {to}: {parts}{f', most of all to {nearest}' if nearest else ''}."]
     if best := header.get("best_matches"):
         parts += f", and likeness to the {best} papers that match it best"
     sentences = (
-        [f"Nearest is your interest in {lane}: {parts}, which alone would make {percent(probability)}."] if lane else []
+        [f"Nearest is your interest in {nearest}: {parts}, which alone would make {percent(probability)}."]
+        if nearest
+        else []
     )
     if library is not None:
         sentences.append(f"The papers you like alone would make {percent(library)}.")
@@ -326,9 +328,9 @@ def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
 
 def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
     """Return which words of the nearest interest or liked title are in title and abstract; empty if none count."""
-    if texts is None or not row.get("lane") or not row.get("words"):
+    if texts is None or not row.get("nearest") or not row.get("words"):
         return []
-    terms_by_field = zip(matched_terms(row["lane"], *texts), ("in its title", "in its abstract"), strict=True)
+    terms_by_field = zip(matched_terms(row["nearest"], *texts), ("in its title", "in its abstract"), strict=True)
     named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in terms_by_field if terms]
     of = "the title that you like" if nearest_is_liked(row) else "that interest"
     return [f"Words of {of}: {'; '.join(named)}."] if named else []
@@ -336,7 +338,7 @@ def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[
 
 def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
     """Return that a must keyword raised the probability; empty without a match, and for a verdict of the LLM."""
-    raised = header.get("nudge") is not None and row["evaluation_method"] != "embedding+llm"
+    raised = header.get("preference_weight") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []
     return ["A keyword that you ask for raises the probability, most of all in the title."]
@@ -371,19 +373,19 @@ def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, s
     return [f"{change}{': ' if explanations else ''}{'; '.join(explanations)}."]
 
 
-def _against_threshold(probability: float, line: float) -> str:
-    side = "Above" if probability >= line else "Below"
-    return f"{side} the threshold: the probability that it is on topic is {_with_needed(probability, line)}."
+def _against_threshold(probability: float, threshold: float) -> str:
+    side = "Above" if probability >= threshold else "Below"
+    return f"{side} the threshold: the probability that it is on topic is {_with_needed(probability, threshold)}."
 
 
 def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
     """Return as a sentence that a row is below the threshold; None for a row above it."""
-    line, probability = header.get("line"), probability_of(row)
-    return None if line is None or probability >= line else _against_threshold(probability, line)
+    threshold, probability = header.get("threshold"), probability_of(row)
+    return None if threshold is None or probability >= threshold else _against_threshold(probability, threshold)
 
 
-def _with_needed(probability: float, line: float) -> str:
-    value, needed = percent_against(probability, line)
+def _with_needed(probability: float, threshold: float) -> str:
+    value, needed = percent_against(probability, threshold)
     return f"{value}, {needed} is needed"
 
 
@@ -414,14 +416,14 @@ def _probability_needed(scores: StoredScores, at: int) -> float | None:
 
 
 def _best(scores: StoredScores) -> float:
-    """Return the probability that orders a paper highest: 1, or the edge of the purpose."""
-    edge = edge_of(scores.header)
-    return edge.probability if edge else 1.0
+    """Return the probability that orders a paper highest: 1, or the one that the purpose prefers."""
+    preferred_probability = preferred_probability_of(scores.header)
+    return preferred_probability.probability if preferred_probability else 1.0
 
 
 def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the last paper of the list that has its place by score, not for an interest or as the pick."""
-    places = header.get("lane_places") or {}
+    """Return the last paper of the list that has its place by score, not for an interest or for contrast."""
+    places = header.get("interest_places") or {}
     by_score = [
         row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
     ]

@@ -1,8 +1,8 @@
 """Rank the candidates of one profile for one day: score, explain and order every paper (SPEC G4 to G14).
 
 `rank` runs the steps in this order: relevance, must keywords, earlier lists, facts and dimensions, ratings, the LLM's
-check, the day's threshold (`line` in code and in the header), the final list. A `RankingTask` has everything that a
-ranking is computed from, so that another process can compute it (SPEC X4).
+check, the day's threshold, the final list. A `RankingTask` has everything that a ranking is computed from, so that
+another process can compute it (SPEC X4).
 """
 
 from collections.abc import Callable
@@ -21,7 +21,14 @@ from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
-from paper_assets.ranking.final_list import Edge, FinalList, LineRule, Scored, asked_first, final_list
+from paper_assets.ranking.final_list import (
+    FinalList,
+    PreferredProbability,
+    Scored,
+    ThresholdRule,
+    asked_first,
+    final_list,
+)
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.ranking.preferences import Preferences, Shift, shift_of, shifted
 from paper_assets.ranking.relevance import (
@@ -30,7 +37,7 @@ from paper_assets.ranking.relevance import (
     interest_queries,
     keyword_relevance,
     relevance_of,
-    without_lanes,
+    without_interests,
 )
 from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import TagFacts, named_where, tags_of
@@ -156,17 +163,17 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     if check:
         scored = scored.with_relevance(check.relevance)
         facts = replace(facts, llm_verified=check.verified)
-    scored = scored.with_days_line()
+    scored = scored.with_days_threshold()
     facts = replace(facts, dimensions=scored.dimensions)
     listed = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
     return Ranking(
         rows=_rows(candidates, scored, facts, relevance, listed, shift, method=method),
         header={
             **_inputs(task, queries, weights=scored.weights, method=method),
-            **_line(scored, top_k=options.top_k, calibration=calibration),
-            **_nudge(scored, content),
+            **_threshold_header(scored, top_k=options.top_k, calibration=calibration),
+            **_preference_header(scored, content),
             **_lanes(candidates, relevance, listed),
-            "contrastive_info": listed.pick.info if listed.pick else None,
+            "contrastive_info": listed.contrast.info if listed.contrast else None,
             "comparison_notes": _notes(candidates, listed, vectors, scoring=scoring),
             **_check_record(check, verifier),
         },
@@ -191,14 +198,14 @@ def _inputs(
 
 
 def _lanes(candidates: pa.Table, relevance: Relevance, listed: FinalList) -> dict[str, Any]:
-    """Return the part of the header on interests (lanes): which papers have a place for one, and which are served."""
+    """Return the part of the header on interests: which papers have a place for one, and which are served."""
     ids = candidates.column("paper_id")
     return {
         **({"best_matches": relevance.best_matches} if relevance.best_matches else {}),
-        "lane_places": dict(
-            sorted((ids[row].as_py(), relevance.names[lane]) for row, lane in listed.lane_places.items())
+        "interest_places": dict(
+            sorted((ids[row].as_py(), relevance.names[interest]) for row, interest in listed.interest_places.items())
         ),
-        "served": [relevance.names[lane] for lane in _served(relevance)],
+        "interests_served": [relevance.names[interest] for interest in _interests_served(relevance)],
     }
 
 
@@ -208,10 +215,10 @@ def _relevance(
     """Return the method by which the candidates were judged (`evaluation_method`), and their relevance."""
     vectors = task.vectors
     if queries is None or words is None:
-        return PROFILE_FREE, without_lanes(np.zeros(task.candidates.num_rows))
+        return PROFILE_FREE, without_interests(np.zeros(task.candidates.num_rows))
     if vectors is None and not queries.calibrated:
         found = keyword_relevance(words.whole, queries.in_words, repeats=task.scoring.interest_repeats)
-        return KEYWORD, without_lanes(found)
+        return KEYWORD, without_interests(found)
     return EMBEDDING if vectors else KEYWORD, relevance_of(
         queries,
         vectors=vectors.papers if vectors else None,
@@ -318,14 +325,18 @@ def _scored(
         weights=weights_for(options.purpose, scoring, chosen=options.weights, profile_free=facts.content is None),
         bonus=mode_bonus(facts.dimensions, options.ranking_mode, scoring) + scoring.survey_bonus * facts.survey,
         penalty=soft_penalty(facts.soft_found, scoring),
-        serves=relevance.serves,
+        by_interest=relevance.by_interest,
         vectors=vectors,
-        line=queries.line if queries else None,
-        nudge=scoring.implementation_nudge if options.purpose == "implementation" else scoring.nudge,
-        edge=Edge(probability=scoring.idea_edge, slope=scoring.idea_slope, most=scoring.idea_most)
+        threshold=queries.threshold if queries else None,
+        preference_weight=scoring.implementation_preference_weight
+        if options.purpose == "implementation"
+        else scoring.preference_weight,
+        preferred_probability=PreferredProbability(
+            probability=scoring.idea_probability, slope=scoring.idea_slope, most=scoring.idea_most
+        )
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,
-        line_rule=_line_rule(queries, task),
+        threshold_rule=_threshold_rule(queries, task),
     ).with_relevance(relevance.values)
 
 
@@ -363,21 +374,21 @@ def _check(
     )
 
 
-def _line_rule(queries: InterestQueries | None, task: RankingTask) -> LineRule | None:
+def _threshold_rule(queries: InterestQueries | None, task: RankingTask) -> ThresholdRule | None:
     """Return how the threshold follows from the papers; None without a threshold, or if the options set it."""
     options, scoring = task.options, task.scoring
-    if queries is None or queries.line is None or options.line is not None:
+    if queries is None or queries.threshold is None or options.threshold is not None:
         return None
     right = float(np.interp(options.top_k, (5, 10), (scoring.list_right, scoring.long_list_right)))
     if options.purpose == "literature_review":
         right = min(right, scoring.literature_review_right)
-    return LineRule(
-        lowest=queries.line,
+    return ThresholdRule(
+        lowest=queries.threshold,
         right=right,
         first_list=task.first_list,
-        alone=min(scoring.alone, queries.line),
+        alone=min(scoring.alone, queries.threshold),
         fewest=int(options.top_k * scoring.first_list_filled),
-        doubtful=min(scoring.first_list_line, queries.line),
+        doubtful=min(scoring.first_list_threshold, queries.threshold),
     )
 
 
@@ -404,13 +415,13 @@ def _rows(
         "penalty_keywords": named_where(facts.soft_found, facts.soft_keywords),
         "evaluation_method": pa.array(methods.astype(object), type=pa.string()),
         "tags": tags_of(replace(facts, learned=scored.learned if shift else None)),
-        "lane": pa.array(relevance.names, type=pa.string()).take(pa.array(relevance.best, mask=relevance.best < 0)),
-        "below_line": ~scored.above,
+        "nearest": pa.array(relevance.names, type=pa.string()).take(pa.array(relevance.best, mask=relevance.best < 0)),
+        "below_threshold": ~scored.above,
         **{
             name: _known(getattr(relevance, name), len(places))
-            for name in ("meaning", "words", "library", "lane_probability")
+            for name in ("meaning", "words", "library", "interest_probability")
         },
-        "serves": _serves(relevance),
+        "by_interest": _by_interest(relevance),
         "version": candidates.column("version"),
         "learned": _known(scored.learned if shift else None, len(places)),
         "learned_words": pa.array(shift.words if shift else [None] * len(places), type=pa.list_(pa.string())),
@@ -419,9 +430,9 @@ def _rows(
     rows = pa.table(columns).take(listed.order)
     rows = rows.append_column("rank", pa.array(places + 1, type=pa.int32()))
     rows = rows.append_column("shown", pa.array(places < listed.shown))
-    if listed.pick:
+    if listed.contrast:
         tags_by_row = rows.column("tags").to_pylist()
-        tags_by_row[listed.shown - 1] = [*tags_by_row[listed.shown - 1], *contrast_tags(listed.pick.kind)]
+        tags_by_row[listed.shown - 1] = [*tags_by_row[listed.shown - 1], *contrast_tags(listed.contrast.kind)]
         rows = rows.set_column(
             rows.column_names.index("tags"), "tags", pa.array(tags_by_row, type=pa.list_(pa.string()))
         )
@@ -433,36 +444,36 @@ def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
     return pa.nulls(count, pa.float64()) if part is None else pa.array(part, mask=np.isnan(part))
 
 
-def _line(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
-    """Return the part of the header on the threshold (`line`): its rule, and the papers above it."""
-    above = None if scored.line is None else int(scored.above.sum())
+def _threshold_header(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
+    """Return the part of the header on the threshold: its rule, and the papers above it."""
+    above = None if scored.threshold is None else int(scored.above.sum())
     return {
-        "line": scored.line,
-        **({"line_rule": asdict(scored.line_rule)} if scored.line_rule else {}),
+        "threshold": scored.threshold,
+        **({"threshold_rule": asdict(scored.threshold_rule)} if scored.threshold_rule else {}),
         **({"shows_doubtful": True} if scored.shows_doubtful else {}),
-        "above_line": above,
+        "above_threshold": above,
         "quiet": above is not None and above < top_k,
-        "calibration": None if scored.line is None else calibration.version,
+        "calibration": None if scored.threshold is None else calibration.version,
     }
 
 
-def _served(relevance: Relevance) -> NDArray[np.intp]:
+def _interests_served(relevance: Relevance) -> NDArray[np.intp]:
     """Return the columns of the interests that at least one paper serves."""
-    return np.flatnonzero(relevance.serves.any(axis=0))
+    return np.flatnonzero(relevance.by_interest.any(axis=0))
 
 
-def _serves(relevance: Relevance) -> pa.Array:
+def _by_interest(relevance: Relevance) -> pa.Array:
     """Return for each paper its probabilities for the served interests alone; null if it serves none."""
-    serves = relevance.serves[:, _served(relevance)]
-    return pa.array([row if any(row) else None for row in serves.tolist()], type=pa.list_(pa.float64()))
+    by_interest = relevance.by_interest[:, _interests_served(relevance)]
+    return pa.array([row if any(row) else None for row in by_interest.tolist()], type=pa.list_(pa.float64()))
 
 
-def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
+def _preference_header(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
     """Return the part of the header on the match (`final_list.py`); empty if the list is ordered by the final score.
 
-    `nudge_from` is the score without relevance of a new paper that matches no preference of the profile.
+    `preference_baseline` is the score without relevance of a new paper that matches no preference of the profile.
     """
-    if scored.line is None or content is None:
+    if scored.threshold is None or content is None:
         return {}
     unset = {
         "must_keywords": not distinct(content.keywords.must_include),
@@ -471,7 +482,11 @@ def _nudge(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
         "recency": True,
     }
     plain = sum(weight for name, weight in zip(DIMENSIONS, scored.weights, strict=True) if unset.get(name))
-    return {"nudge": scored.nudge, "nudge_from": plain, **({"edge": asdict(scored.edge)} if scored.edge else {})}
+    return {
+        "preference_weight": scored.preference_weight,
+        "preference_baseline": plain,
+        **({"preferred_probability": asdict(scored.preferred_probability)} if scored.preferred_probability else {}),
+    }
 
 
 def _notes(
@@ -487,7 +502,7 @@ def _notes(
         vectors[places] if vectors is not None else None,
         taxonomy=standard_taxonomy(),
         scoring=scoring,
-        contrast=listed.pick,
+        contrast=listed.contrast,
     )
 
 

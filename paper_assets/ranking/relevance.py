@@ -3,16 +3,16 @@
 1. `interest_queries` makes the texts that papers are compared with, in up to three views of the profile:
 
    - `seed`: one text with all interests;
-   - `lanes`: one text for each interest (an interest with its results is called a lane);
+   - `lanes`: one text for each interest;
    - `library`: one text for each liked paper.
 
    The interest mode chooses the views: one of them, or with `hybrid` those of `hybrid_of` that the profile can serve.
 2. `relevance_of` compares papers with these texts: by cosine of their vectors (meaning), by their words (`by_words`),
    and in `lanes` by likeness to the papers that match an interest best (`best_matches.py`).
 3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. A paper
-   is above the threshold if its relevance reaches `InterestQueries.line`, or a higher value that follows from the
-   day's papers (`final_list.py`). The threshold is called `line` in code and in stored headers.
-4. `with_every_lane` changes an order so that every interest with a relevant paper is represented in the list.
+   is above the threshold if its relevance reaches `InterestQueries.threshold`, or a higher value that follows
+   from the day's papers (`final_list.py`).
+4. `with_every_interest` changes an order so that every interest with a relevant paper is represented in the list.
 
 The mode `seed` alone is the original formula: the cosine to one text in which primary, secondary and exploratory
 interests appear 3, 2 and 1 times. It is not a probability and has no threshold. `keyword_relevance` replaces it if the
@@ -122,14 +122,14 @@ class InterestQueries:
         views: the texts, by view.
         by_words: whether the papers' words are compared too, beside their vectors.
         in_words: the interests in words, or the titles of liked papers if the profile has none.
-        line: the lowest threshold, a probability; None in the mode `seed`, whose relevance is a cosine.
+        threshold: the lowest threshold, a probability; None in the mode `seed`, whose relevance is a cosine.
         warnings: what the profile or the mode asks for and could not be used.
     """
 
     views: tuple[View, ...]
     by_words: bool
     in_words: Interests
-    line: float | None
+    threshold: float | None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -146,7 +146,7 @@ class InterestQueries:
     @property
     def calibrated(self) -> bool:
         """Whether relevance is a calibrated probability."""
-        return self.line is not None
+        return self.threshold is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +159,10 @@ class Relevance:
         values: (n,) relevance from 0 to 1.
         names: the interests, or else the titles of liked papers.
         best: (n,) index in `names` of the interest or liked paper that fits best; -1 if none fits.
-        serves: (n, lanes) the probability for each interest alone, 0 below the threshold; no columns without lanes.
+        by_interest: (n, interests) the probability for each interest alone, 0 below the threshold; no columns in modes
+            without it.
         meaning, words: (n,) cosine and term score of the best interest, or else of the liked papers together.
-        lane_probability: (n,) the probability for the best interest alone.
+        interest_probability: (n,) the probability for the best interest alone.
         library: (n,) the probability by liked papers alone.
         best_matches: the number of best matches of each interest that papers were compared with; 0: none.
     """
@@ -169,10 +170,10 @@ class Relevance:
     values: Floats
     names: tuple[str, ...]
     best: NDArray[np.intp]
-    serves: Floats
+    by_interest: Floats
     meaning: Floats | None = None
     words: Floats | None = None
-    lane_probability: Floats | None = None
+    interest_probability: Floats | None = None
     library: Floats | None = None
     best_matches: int = 0
 
@@ -215,17 +216,19 @@ def interest_queries(
         warnings.append(f"interest_mode {options.interest_mode} needs {lack}; {modes[0]} took its place")
     views = {
         "seed": lambda: _seed(interests, scoring.interest_repeats if options.interest_mode == "seed" else None),
-        "lanes": lambda: _lanes_view(interests, scoring.lane_weights),
+        "lanes": lambda: _interests_view(interests, scoring.interest_weights),
         "library": lambda: _library(liked),
     }
-    default_line = scoring.literature_review_line if options.purpose == "literature_review" else scoring.line
-    line = default_line if options.line is None else options.line
+    default_threshold = (
+        scoring.literature_review_threshold if options.purpose == "literature_review" else scoring.threshold
+    )
+    threshold = default_threshold if options.threshold is None else options.threshold
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
     return InterestQueries(
         views=tuple(views[mode]() for mode in modes),
         by_words="library" in modes or options.interest_mode in ("hybrid", "library"),
         in_words=interests if interests.in_words else Interests(primary=titles),
-        line=None if options.interest_mode == "seed" and modes in (["seed"], []) else line,
+        threshold=None if options.interest_mode == "seed" and modes in (["seed"], []) else threshold,
         warnings=tuple(warnings),
     )
 
@@ -248,14 +251,14 @@ def relevance_of(
     """
     count = len(words) if vectors is None and words is not None else len(vectors if vectors is not None else ())
     if not queries.views:
-        return without_lanes(np.zeros(count))
+        return without_interests(np.zeros(count))
     calibration = calibration or standard_calibration()
     near = None
     if vectors is not None and query_vectors is not None:
         compared_vectors = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
         near = cosines(vectors, compared_vectors).T
     if not queries.calibrated and near is not None:
-        return without_lanes(near[0].copy())
+        return without_interests(near[0].copy())
     compared = _Compared(
         queries=queries,
         near=near,
@@ -329,21 +332,20 @@ def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> 
         vectors=compared.vectors,
     )
     if view.mode == "seed":
-        only = without_lanes(np.zeros(judged.logits.shape[1]))
+        only = without_interests(np.zeros(judged.logits.shape[1]))
         meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
         return judged.logits[0], replace(only, meaning=meaning, words=words)
-    lanes = view
-    probabilities, line = probability(judged.logits), compared.queries.line
-    best_lane, columns = _best(judged), np.arange(probabilities.shape[1])
-    meaning, words = (None if part is None else part[best_lane, columns] for part in (judged.meaning, judged.words))
+    probabilities, threshold = probability(judged.logits), compared.queries.threshold
+    best_interest, columns = _best(judged), np.arange(probabilities.shape[1])
+    meaning, words = (None if part is None else part[best_interest, columns] for part in (judged.meaning, judged.words))
     return any_of(judged.logits), Relevance(
         values=np.zeros(probabilities.shape[1]),
-        names=lanes.names,
-        best=np.where(_says_anything(judged), best_lane, -1),
-        serves=np.where(probabilities >= (1.0 if line is None else line), probabilities, 0.0).T,
+        names=view.names,
+        best=np.where(_says_anything(judged), best_interest, -1),
+        by_interest=np.where(probabilities >= (1.0 if threshold is None else threshold), probabilities, 0.0).T,
         meaning=meaning,
         words=words,
-        lane_probability=probabilities[best_lane, columns],
+        interest_probability=probabilities[best_interest, columns],
         best_matches=0 if judged.best is None else compared.calibration.best_matches,
     )
 
@@ -366,7 +368,7 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
         values=values,
         names=view.names,
         best=np.where(nearness.max(axis=0) > 0, nearness.argmax(axis=0), -1),
-        serves=np.zeros((len(values), 0)),
+        by_interest=np.zeros((len(values), 0)),
         meaning=judged.meaning,
         words=judged.words,
         library=values,
@@ -385,38 +387,38 @@ def _says_anything(judged: Judged) -> NDArray[np.bool_]:
     return above_zero
 
 
-def without_lanes(values: Floats) -> Relevance:
-    """Return relevance (n,) without lanes: no paper is assigned to an interest."""
+def without_interests(values: Floats) -> Relevance:
+    """Return relevance (n,) of which no part belongs to an interest."""
     count = len(values)
-    return Relevance(values=values, names=(), best=np.full(count, -1, dtype=np.intp), serves=np.zeros((count, 0)))
+    return Relevance(values=values, names=(), best=np.full(count, -1, dtype=np.intp), by_interest=np.zeros((count, 0)))
 
 
-def with_every_lane(
-    order: NDArray[np.int64], serves: Floats, *, places: int, most: int | None = None
+def with_every_interest(
+    order: NDArray[np.int64], by_interest: Floats, *, places: int, most: int | None = None
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """Change an order so that every lane (interest) with a relevant paper is represented in the first `places`.
+    """Change an order so that every interest with a relevant paper is represented in the first `places`.
 
-    `order` (n,) has row numbers, best first. `serves` (rows, lanes) is the probability for each interest, 0 where a
-    paper does not serve it. For each lane that no paper of the list serves, in the profile's order, the paper that
-    serves it best enters the list. The lowest paper leaves that is not the only one of a lane; if there is none,
-    nothing changes. At most `most` papers enter (None: no limit). Otherwise the order of papers is kept.
+    `order` (n,) has row numbers, best first. `by_interest` (rows, interests) is the probability for each interest, 0
+    where a paper does not serve it. For each interest that no paper of the list serves, in the profile's order, the
+    paper that serves it best enters the list. The lowest paper leaves that is not the only one of an interest; if there
+    is none, nothing changes. At most `most` papers enter (None: no limit). Otherwise the order of papers is kept.
 
-    Returns the new order, and by row number the lane that each paper entered for.
+    Returns the new order, and by row number the interest that each paper entered for.
     """
     listed: list[int] = order[:places].tolist()
     entered: dict[int, int] = {}
-    served = serves > 0
-    for lane in range(serves.shape[1]):
+    interests_served = by_interest > 0
+    for interest in range(by_interest.shape[1]):
         if most is not None and len(entered) >= most:
             break
-        if served[listed, lane].any() or not served[order, lane].any():
+        if interests_served[listed, interest].any() or not interests_served[order, interest].any():
             continue
-        papers_per_lane = served[listed].sum(axis=0)
-        leaver = next((row for row in reversed(listed) if (papers_per_lane[served[row]] > 1).all()), None)
+        papers_per_interest = interests_served[listed].sum(axis=0)
+        leaver = next((row for row in reversed(listed) if (papers_per_interest[interests_served[row]] > 1).all()), None)
         if leaver is not None:
-            newcomer = int(order[serves[order, lane].argmax()])
+            newcomer = int(order[by_interest[order, interest].argmax()])
             listed = [*(row for row in listed if row != leaver), newcomer]
-            entered[newcomer] = lane
+            entered[newcomer] = interest
             entered.pop(leaver, None)
     inside = np.isin(order, listed)
     return np.concatenate([order[inside], order[~inside]]), entered
@@ -436,14 +438,14 @@ def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
-def _lanes_view(interests: Interests, weights: tuple[float, float, float]) -> View:
+def _interests_view(interests: Interests, weights: tuple[float, float, float]) -> View:
     """Return the view with one text for each interest; one in two levels counts in the first."""
-    lanes: dict[str, float] = {}
+    weight_of: dict[str, float] = {}
     for weight, level in zip(weights, _levels(interests), strict=True):
         for interest in level:
-            lanes.setdefault(interest, weight)
-    texts = tuple(without_introduction(interest) for interest in lanes)
-    return View(mode="lanes", texts=texts, weights=tuple(lanes.values()), names=tuple(lanes))
+            weight_of.setdefault(interest, weight)
+    texts = tuple(without_introduction(interest) for interest in weight_of)
+    return View(mode="lanes", texts=texts, weights=tuple(weight_of.values()), names=tuple(weight_of))
 
 
 def _library(liked: Sequence[tuple[str, str]]) -> View:

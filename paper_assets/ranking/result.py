@@ -57,7 +57,7 @@ def ranking_result(
     ranked = [
         _ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, reader.pdf_dir) for row in shown
     ]
-    pick = [paper for paper in ranked if "CONTRASTIVE_PICK" in paper["tags"]]
+    contrastive = [paper for paper in ranked if "CONTRASTIVE_PICK" in paper["tags"]]
     return {
         "success": True,
         "error": None,
@@ -72,14 +72,16 @@ def ranking_result(
             "llm_verification_used": header["llm_verification_used"],
             "llm_calls_made": header["llm_calls_made"],
             "llm_note": header["llm_note"],
-            "line": header.get("line"),
-            "above_line": header.get("above_line"),
+            "threshold": header.get("threshold"),
+            "above_threshold": header.get("above_threshold"),
             "quiet": header.get("quiet", False),
             "warnings": list(warnings),
         },
         "ranked_papers": ranked,
         "filtered_papers": [_filtered_paper(row) for row in removed],
-        "contrastive_paper": {**pick[0], "contrastive_info": header["contrastive_info"]} if pick else None,
+        "contrastive_paper": {**contrastive[0], "contrastive_info": header["contrastive_info"]}
+        if contrastive
+        else None,
         "comparison_notes": header["comparison_notes"],
         "output_path": None,
         "generated_at": now.isoformat(timespec="seconds"),
@@ -111,8 +113,8 @@ def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], n
             "llm_verification_used": False,
             "llm_calls_made": 0,
             "llm_note": None,
-            "line": None,
-            "above_line": None,
+            "threshold": None,
+            "above_threshold": None,
             "quiet": False,
             "warnings": [],
         },

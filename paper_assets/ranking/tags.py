@@ -27,7 +27,7 @@ CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_DOMAIN": "same technique in another field",
 }
 # In the order in which they are shown. They are followed by SOFT_PENALTY:<keyword> for each soft keyword found,
-# and by the tags of the contrastive pick.
+# and by the tags of the contrastive paper.
 IN_WORDS = {
     "SEMANTIC_HIGH_MATCH": "very close to your interests",
     "PREFERRED_AUTHOR": "by an author you follow",

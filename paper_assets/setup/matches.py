@@ -220,7 +220,7 @@ def keyword_matches(papers: pa.Table, keywords: Sequence[str]) -> tuple[KeywordM
 
 def on_topic(found: Preview) -> int:
     """Return how many papers of a preview reach the threshold of what is worth reading."""
-    line = found.ranking.header.get("line") or 0.0
+    line = found.ranking.header.get("threshold") or 0.0
     return sum(1 for value in found.ranking.rows.column("semantic_relevance").to_pylist() if (value or 0) >= line)
 
 

@@ -219,7 +219,7 @@ rated as (
 shown as (
     select distinct paper_id
     from rankings
-    where profile = $profile and shown and not coalesce(below_line, false)
+    where profile = $profile and shown and not coalesce(below_threshold, false)
 ),
 with_text as (
     select distinct paper_id

@@ -83,13 +83,13 @@ class PaperInRanking:
 def ranking_schema() -> pa.Schema:
     """Return the columns of a ranking: every scored paper from best to last, `shown` if it is in the top K.
 
-    `lane`: the best matching interest, or else liked paper; null where the interest mode has none. `below_line`: below
-    the threshold (G17). `meaning`, `words`, `library`, `lane_probability` are the parts of relevance, null where the
-    mode has no such part: cosine and share of words of that interest, the probability by the liked papers and by that
-    interest alone. `version`: of the paper, as it was judged (G16).
+    `nearest`: the best matching interest, or else liked paper; null where the interest mode has none. `meaning`,
+    `words`, `library`, `interest_probability` are the parts of relevance, null where the mode has no such part: cosine
+    and share of words of that interest, the probability by the liked papers and by that interest alone. `version`: of
+    the paper, as it was judged (G16).
     `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
-    and the rated papers responsible. `serves`: the probability by each interest that the header names as `served`,
-    0 where it is below the threshold; null if all are.
+    and the rated papers responsible. `by_interest`: the probability by each interest of the header's
+    `interests_served`, 0 where it is below the threshold; null if all are.
     """
     return pa.schema(
         [
@@ -104,17 +104,17 @@ def ranking_schema() -> pa.Schema:
             ("penalty_keywords", pa.list_(pa.string())),
             ("evaluation_method", pa.string()),
             ("tags", pa.list_(pa.string())),
-            ("lane", pa.string()),
+            ("nearest", pa.string()),
             ("version", pa.int32()),
-            ("below_line", pa.bool_()),
+            ("below_threshold", pa.bool_()),
             ("meaning", pa.float64()),
             ("words", pa.float64()),
             ("library", pa.float64()),
-            ("lane_probability", pa.float64()),
+            ("interest_probability", pa.float64()),
             ("learned", pa.float64()),
             ("learned_words", pa.list_(pa.string())),
             ("learned_near", pa.list_(pa.string())),
-            ("serves", pa.list_(pa.float64())),
+            ("by_interest", pa.list_(pa.float64())),
         ]
     )
 
@@ -371,7 +371,7 @@ class DayOfPaper:
     reason: str | None
     rank: int | None
     shown: bool
-    below_line: bool
+    below_threshold: bool
 
 
 def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: date | None = None) -> list[DayOfPaper]:
@@ -387,14 +387,14 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
                 case when considered.passed then null else considered.reason end,
                 ranked.rank,
                 coalesce(ranked.shown, false),
-                coalesce(ranked.below_line, false)
+                coalesce(ranked.below_threshold, false)
             from (
                 select day, passed, reason
                 from candidates
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as considered
             full join (
-                select day, rank, shown, below_line
+                select day, rank, shown, below_threshold
                 from rankings
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as ranked on ranked.day = considered.day
@@ -402,7 +402,7 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
             """,
             {"profile": profile, "paper_id": paper_id, "since": since},
         ).fetchall()
-    names = ("day", "reason", "rank", "shown", "below_line")
+    names = ("day", "reason", "rank", "shown", "below_threshold")
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -443,7 +443,7 @@ class RankedOften:
 
     paper_id: str
     relevance: float
-    lane: str | None
+    nearest: str | None
     shown: bool
 
 
@@ -452,7 +452,7 @@ def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) 
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            select paper_id, max(semantic_relevance), arg_max(lane, semantic_relevance), bool_or(shown)
+            select paper_id, max(semantic_relevance), arg_max(nearest, semantic_relevance), bool_or(shown)
             from rankings
             where profile = ? and day between ? and ?
             group by paper_id
@@ -461,8 +461,8 @@ def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) 
             [profile, first, last],
         ).fetchall()
     return [
-        RankedOften(paper_id=paper_id, relevance=relevance, lane=lane, shown=shown)
-        for paper_id, relevance, lane, shown in rows
+        RankedOften(paper_id=paper_id, relevance=relevance, nearest=nearest, shown=shown)
+        for paper_id, relevance, nearest, shown in rows
     ]
 
 

@@ -46,7 +46,7 @@ def row(rank: int, paper_id: str, **changes: Any) -> dict[str, Any]:
         "penalty_keywords": [],
         "evaluation_method": "embedding",
         "tags": ["VERY_RECENT"],
-        "lane": None,
+        "nearest": None,
         **changes,
     }
 
@@ -60,7 +60,7 @@ def ranking_of(rows: Sequence[Mapping[str, Any]], *, profile: str = "ponds", **h
         "weights": dict(zip(DIMENSIONS, ScoringConfig().weights["general"], strict=True)),
         "warnings": [],
         "llm_note": None,
-        "lane_places": {},
+        "interest_places": {},
         "comparison_notes": [],
         "contrastive_info": None,
         **header,

@@ -393,8 +393,8 @@ def test_warnings_are_on_the_page_and_the_absence_of_a_language_model_at_its_foo
 
 def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
     papers = [paper(number) for number in range(1, 7)]
-    rows = [row(rank, each.paper_id, shown=rank <= 2, below_line=rank > 2) for rank, each in enumerate(papers, 1)]
-    page = digest(*papers, rows=rows, line=0.65, above_line=2, quiet=True)
+    rows = [row(rank, each.paper_id, shown=rank <= 2, below_threshold=rank > 2) for rank, each in enumerate(papers, 1)]
+    page = digest(*papers, rows=rows, threshold=0.65, above_threshold=2, quiet=True)
     assert page.headline == "A quiet day: two papers are likely to interest you"
     assert [entry.rank for entry in page.entries] == [1, 2]
     assert [(each.rank, each.title) for each in page.maybe] == [(n, papers[n - 1].title) for n in range(3, 7)]
@@ -403,12 +403,14 @@ def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
         assert "below the threshold" in below
         assert all(f"that it is on topic is {each} %, 65 % is needed" in below for each in (60, 50, 40, 30))
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
-    nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], line=0.65, quiet=True)
+    nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], threshold=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is sure to interest you, four may"
     unlikely = [{**each, "shown": False, "semantic_relevance": 0.01} for each in rows[2:]]
-    none = digest(*papers[2:], rows=unlikely, line=0.65, quiet=True)
+    none = digest(*papers[2:], rows=unlikely, threshold=0.65, quiet=True)
     assert none.headline == "A quiet day: no paper is likely to interest you"
-    doubtful = digest(papers[0], rows=[{**rows[0], "semantic_relevance": 0.08}], line=0.08, above_line=1, quiet=True)
+    doubtful = digest(
+        papers[0], rows=[{**rows[0], "semantic_relevance": 0.08}], threshold=0.08, above_threshold=1, quiet=True
+    )
     assert doubtful.headline == "A quiet day: one paper may interest you"
     assert digest(*papers[:2], rows=rows[:2]).maybe == ()
 
@@ -420,8 +422,8 @@ def test_a_paper_that_is_almost_certainly_off_topic_is_not_among_the_maybe_even_
         row(rank, each.paper_id, shown=False, semantic_relevance=formula, learned=learned)
         for rank, (each, (formula, learned)) in enumerate(zip(papers, probable, strict=True), 1)
     ]
-    assert [entry.rank for entry in digest(*papers, rows=rows, line=0.65, quiet=True).maybe] == [1, 2]
-    assert digest(*papers[3:], rows=rows[3:], line=0.65, quiet=True).maybe == ()
+    assert [entry.rank for entry in digest(*papers, rows=rows, threshold=0.65, quiet=True).maybe] == [1, 2]
+    assert digest(*papers[3:], rows=rows[3:], threshold=0.65, quiet=True).maybe == ()
 
 
 def test_the_numbers_of_a_quiet_day_have_no_gap_where_a_paper_is_not_shown() -> None:
@@ -430,7 +432,7 @@ def test_the_numbers_of_a_quiet_day_have_no_gap_where_a_paper_is_not_shown() -> 
         row(rank, each.paper_id, shown=rank == 1, semantic_relevance=probability)
         for rank, (each, probability) in enumerate(zip(papers, (0.9, 0.01, 0.2, 0.02, 0.1), strict=True), 1)
     ]
-    page = digest(*papers, rows=rows, line=0.65, quiet=True)
+    page = digest(*papers, rows=rows, threshold=0.65, quiet=True)
     assert [(each.rank, each.paper_id) for each in (*page.entries, *page.maybe)] == [
         (1, "2603.00001"),
         (2, "2603.00003"),

@@ -36,7 +36,7 @@ def test_an_abstract_that_fits_or_never_says_what_it_does_begins_at_its_beginnin
 def test_interest_author_institution_and_keywords_are_named_at_the_paper() -> None:
     tags = ["SEMANTIC_HIGH_MATCH", "PREFERRED_AUTHOR", "PREFERRED_INSTITUTION", "MUST_KEYWORD_MATCH"]
     met = paper(1, title="On ponds", authors=("Bo Lund", "Cy Ng", "Ada Moreau"), affiliations=("The Pond Lab, Turku",))
-    [entry] = digest(met, rows=[row(1, met.paper_id, tags=tags, lane="loud frogs")], content=PROFILE).entries
+    [entry] = digest(met, rows=[row(1, met.paper_id, tags=tags, nearest="loud frogs")], content=PROFILE).entries
     assert dict(entry.tags) == {
         "SEMANTIC_HIGH_MATCH": "very close to your interest in loud frogs",
         "PREFERRED_AUTHOR": "by Bo Lund and Ada Moreau, whom you follow",
@@ -45,13 +45,15 @@ def test_interest_author_institution_and_keywords_are_named_at_the_paper() -> No
     }
 
 
-@pytest.mark.parametrize(("tag", "near"), [("SEMANTIC_HIGH_MATCH", "very close to"), ("LANE", "nearest to")])
+@pytest.mark.parametrize(("tag", "near"), [("SEMANTIC_HIGH_MATCH", "very close to"), ("NEAREST", "nearest to")])
 def test_the_nearest_liked_paper_is_named_as_a_paper_and_not_as_an_interest(tag: str, near: str) -> None:
-    liked = row(1, "2603.00001", tags=[each for each in [tag] if each != "LANE"], lane="Frogs at night", library=0.9)
+    liked = row(
+        1, "2603.00001", tags=[each for each in [tag] if each != "NEAREST"], nearest="Frogs at night", library=0.9
+    )
     [entry] = digest(paper(1), rows=[liked]).entries
     assert dict(entry.tags)[tag] == f"{near} “Frogs at night”, which you like"
     assert brief_of(entry).reasons == ("like “Frogs at night”",)
-    both = liked | {"lane": "loud frogs", "lane_probability": 0.5}
+    both = liked | {"nearest": "loud frogs", "interest_probability": 0.5}
     [entry] = digest(paper(1), rows=[both]).entries
     assert dict(entry.tags)[tag] == f"{near} your interest in loud frogs"
     assert brief_of(entry).reasons == ("loud frogs",)
@@ -74,7 +76,7 @@ def test_a_contrastive_paper_below_lower_scores_is_explained_and_the_others_are_
         row(2, "2603.00002", final=0.6, semantic_relevance=0.82),
         row(3, "2603.00003", final=0.9, semantic_relevance=0.81, tags=["CONTRASTIVE_PICK"]),
     ]
-    first, second, pick = digest(*map(paper, (1, 2, 3)), rows=rows, line=0.4).entries
+    first, second, pick = digest(*map(paper, (1, 2, 3)), rows=rows, threshold=0.4).entries
     assert first.order is None and second.order is None
     assert pick.order is not None and "contrast" in pick.order
     assert all(entry.order is None for entry in digest(paper(1), paper(2)).entries)

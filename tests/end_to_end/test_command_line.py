@@ -308,7 +308,7 @@ def test_an_empty_list_is_followed_by_what_was_filtered_out(
         "day": "2026-03-12",
         "quiet": True,
         "scored": scored,
-        "line": 0.3,
+        "threshold": 0.3,
         "window": "5 new papers, 4 filtered out: too old.",
         **{name: [] for name in ("papers", "maybe", "warnings", "rewrites")},
         **{name: f"{name}.html" for name in ("file", "digest")},

@@ -24,7 +24,7 @@ RANKED = 900_000  # milliseconds for what the daemon does within about 20 s on a
 CONTENT = {
     "interests": {"primary": ["traffic forecasting on road networks"]},
     "keywords": {"exclude": {"hard": ["protein"]}},
-    "ranking": {"top_k": 3, "line": 0},
+    "ranking": {"top_k": 3, "threshold": 0},
     "rewriting": {"target_levels": ["student"], "papers": 1},
 }
 

@@ -104,7 +104,7 @@ def fill(folder: Path) -> Desk:
     desk = Desk(folder)
     merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS)])
     for name, content in ((VICTIM, GRAPHS), (NEIGHBOUR, SPEECH)):
-        desk.profile(name, {**content, "ranking": {**content.get("ranking", {}), "line": 0}})
+        desk.profile(name, {**content, "ranking": {**content.get("ranking", {}), "threshold": 0}})
     return desk
 
 

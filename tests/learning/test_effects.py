@@ -5,12 +5,12 @@ from typing import Any
 from paper_assets.learning.effects import ratings_effect
 
 HEADER = {
-    "line": 0.5,
+    "threshold": 0.5,
     "top_k": 2,
-    "nudge": 10.0,
-    "nudge_from": 0.0,
+    "preference_weight": 10.0,
+    "preference_baseline": 0.0,
     "weights": {"semantic_relevance": 0.5},
-    "served": [],
+    "interests_served": [],
 }
 
 
@@ -23,7 +23,7 @@ def row(rank: int, paper_id: str, formula: float, learned: float | None, *, show
         "final": 0.5 * (formula + (learned or 0.0)),
         "shown": shown,
         "tags": [],
-        "serves": None,
+        "by_interest": None,
         "learned_words": ["+graph"] if learned else None,
         "learned_near": ["2603.00001"] if learned else None,
     }

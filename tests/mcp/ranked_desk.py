@@ -22,7 +22,7 @@ def ranked_desk(folder: Path, *, papers_a_day: int = 6, top_k: int = 2) -> Desk:
     settings = desk.settings
     merge_papers(desk.warehouse, [paper_from_mapping(record) for record in week(DAYS, each=papers_a_day)])
     for name, content in (("traffic", GRAPHS), ("speech", SPEECH)):
-        profile = load_profile(desk.profile(name, {**content, "ranking": {"top_k": top_k, "line": 0}}).parent)
+        profile = load_profile(desk.profile(name, {**content, "ranking": {"top_k": top_k, "threshold": 0}}).parent)
         for day in map(date.fromisoformat, DAYS):
             inputs = profile_day(desk.warehouse, profile, day, settings=settings)
             keep_candidates(desk.warehouse, inputs, settings=settings)

@@ -40,7 +40,7 @@ CONTENT = {
     "interests": {"primary": ["traffic forecasting on road networks"], "secondary": ["calibration of tree ensembles"]},
     "keywords": {"must_include": ["traffic"], "exclude": {"hard": ["protein"], "soft": []}},
     "preferred_authors": ["Nobody Writes"],
-    "ranking": {"top_k": 4, "line": 0, "include_contrastive": False},
+    "ranking": {"top_k": 4, "threshold": 0, "include_contrastive": False},
     "rewriting": {"target_levels": ["student"], "papers": 2},
 }
 QUESTION = {

@@ -39,7 +39,7 @@ def only_one_is_near(page_of_a_year: Page) -> Iterator[tuple[Page, str, str]]:
     where = (LATEST, PROFILE)
     rows = ranking(warehouse, LATEST, PROFILE).rows.to_pylist()
     first = next(row["paper_id"] for row in rows if row["rank"] == 1)
-    near = next(row["paper_id"] for row in rows if not row["shown"] and row["lane"])
+    near = next(row["paper_id"] for row in rows if not row["shown"] and row["nearest"])
     set_relevance = """
         update rankings set semantic_relevance = ?, learned = ? where day = ? and profile = ? and paper_id = ?
     """
@@ -50,7 +50,7 @@ def only_one_is_near(page_of_a_year: Page) -> Iterator[tuple[Page, str, str]]:
         ).fetchall()
         changed = [(NEAR if row["paper_id"] == near else FAR, 0.0, *where, row["paper_id"]) for row in rows]
         connection.executemany(set_relevance, changed)
-        connection.execute(set_header, [json.dumps(json.loads(header) | {"line": 0.5}), *where])
+        connection.execute(set_header, [json.dumps(json.loads(header) | {"threshold": 0.5}), *where])
     yield page_of_a_year, first, near
     with warehouse.writing() as connection:
         kept = [(row["semantic_relevance"], row["learned"], *where, row["paper_id"]) for row in rows]
@@ -126,7 +126,7 @@ def test_a_label_of_the_map_covers_no_dot_or_number_on_a_phone_where_there_is_ro
 def test_the_numbers_of_papers_at_one_place_of_the_map_can_all_be_read() -> None:
     spots = {"a": (0.3, 0.3), "b": (0.3, 0.302), "c": (0.31, 0.3), "d": (0.9, 0.9)}
     papers = [
-        PlacedPaper(paper=RankedOften(paper_id=name, lane=None, relevance=0.9, shown=True), title=name, x=x, y=y)
+        PlacedPaper(paper=RankedOften(paper_id=name, nearest=None, relevance=0.9, shown=True), title=name, x=x, y=y)
         for name, (x, y) in spots.items()
     ]
     found = numbers(papers, {"b": 1, "a": 2, "c": 3, "d": 4})

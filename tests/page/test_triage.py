@@ -22,7 +22,7 @@ from tests.page.invented_desk import Page, served
 from tests.rewriting.scripted import NOW
 
 DAY = date(2026, 3, 4)
-FIFTEEN = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 15, "line": 0}}
+FIFTEEN = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 15, "threshold": 0}}
 MAYBE = 5  # papers below the threshold that a quiet day shows
 QUIET = {"quiet": (10, 0), "quieter": (5, 5)}  # papers in the list of a quiet day, and papers asked about
 KEYS = {"w": "worth", "l": "later", "n": "no"}

@@ -90,7 +90,7 @@ def test_papers_like_the_liked_one_come_first_and_their_row_names_it(tmp_path: P
     day.add(paper(9, "A toad and a frog by the pond", year=2020))
     stored = day.ranked()
     assert titles(stored)[0] == "Frogs in the marsh"
-    assert stored.rows.column("lane").to_pylist()[0] == "A toad and a frog by the pond"
+    assert stored.rows.column("nearest").to_pylist()[0] == "A toad and a frog by the pond"
     assert stored.header["views"] == ["library"]
     assert stored.header["warnings"] == []
 
@@ -181,7 +181,7 @@ def test_without_a_model_the_titles_of_liked_papers_are_the_keywords(tmp_path: P
     assert stored.header["evaluation_method"] == "keyword"
     assert titles(stored)[0] == "Granite and other stones"
     assert stored.rows.column("semantic_relevance").to_pylist() == pytest.approx([1.0, 0.0, 0.0], abs=0.01)
-    assert stored.rows.column("lane").to_pylist()[0] == "Granite"
+    assert stored.rows.column("nearest").to_pylist()[0] == "Granite"
 
 
 def test_a_paper_that_an_earlier_list_did_not_show_is_less_probable_the_next_day_with_the_reason(
@@ -275,17 +275,17 @@ def row_of(stored: StoredRanking, paper_id: str) -> dict[str, Any]:
 def test_only_the_first_list_for_the_interests_shows_a_doubtful_paper(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["tax law in Japan"])
     first = day.ranked()
-    assert first.header["line_rule"]["first_list"]
+    assert first.header["threshold_rule"]["first_list"]
     assert not any(first.rows.column("shown").to_pylist())  # nothing is near, so a quiet week has no list
-    assert not day.ranked(as_of=TOMORROW).header["line_rule"]["first_list"]
+    assert not day.ranked(as_of=TOMORROW).header["threshold_rule"]["first_list"]
     interests = {"primary": ["frogs in the marsh"]}
     day.profile = replace(day.profile, content=edited(day.profile, interests=interests))
     again = day.ranked(as_of=TOMORROW)
-    assert again.header["line_rule"]["first_list"]
+    assert again.header["threshold_rule"]["first_list"]
     assert any(again.rows.column("shown").to_pylist())
     day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["tax law in Norway"]}))
     later = day.ranked(as_of=TOMORROW + timedelta(days=1))
-    assert not later.header["line_rule"]["first_list"]  # this week has shown papers already
+    assert not later.header["threshold_rule"]["first_list"]  # this week has shown papers already
 
 
 def test_a_list_is_a_first_one_again_after_a_month_however_short_the_window(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_list_is_a_first_one_again_after_a_month_however_short_the_window(tmp_
     for pause in (1, 30, 31):
         day.ranked(as_of=as_of)
         as_of += timedelta(days=pause)
-        found.append(day.ranked(as_of=as_of).header["line_rule"]["first_list"])
+        found.append(day.ranked(as_of=as_of).header["threshold_rule"]["first_list"])
         assert not day.stale_on(as_of)
     assert found == [False, False, True]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.profile import ContrastiveType
-from paper_assets.ranking.contrast import SHARED, Contrast, common_traits, contrast_tags, contrastive_pick
+from paper_assets.ranking.contrast import SHARED, Contrast, common_traits, contrast_tags, contrastive_paper
 from paper_assets.ranking.traits import TRAIT_DIMENSIONS, standard_taxonomy
 
 # Words and the one trait each shows.
@@ -28,7 +28,7 @@ papers = st.lists(
 
 def pick(texts: list[str], chosen: int, kind: ContrastiveType = "method") -> Contrast | None:
     column = pa.chunked_array([pa.array(texts, type=pa.string())])
-    return contrastive_pick(column, np.arange(len(texts)), chosen=chosen, kind=kind, taxonomy=standard_taxonomy())
+    return contrastive_paper(column, np.arange(len(texts)), chosen=chosen, kind=kind, taxonomy=standard_taxonomy())
 
 
 def text(words: Words) -> str:
@@ -82,7 +82,7 @@ def test_the_order_of_the_rows_changes_nothing(
     rows = data.draw(st.permutations(range(len(papers))))
     column = pa.chunked_array([pa.array([text(papers[row]) for row in rows], type=pa.string())])
     order = np.argsort(np.array(rows, dtype=np.int64))
-    found = contrastive_pick(column, order, chosen=chosen, kind=kind, taxonomy=standard_taxonomy())
+    found = contrastive_paper(column, order, chosen=chosen, kind=kind, taxonomy=standard_taxonomy())
     assert found == pick([text(words) for words in papers], chosen, kind)
 
 

@@ -87,7 +87,7 @@ def test_a_tie_is_explained_as_a_tie(ranking: Ranking) -> None:
 def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that(ranking: Ranking) -> None:
     rows = ranking.rows.to_pylist()
     rows[1] = {**rows[1], "final": rows[0]["final"] + 0.1}
-    header = {**ranking.header, "lane_places": {"9": "state-space models"}}
+    header = {**ranking.header, "interest_places": {"9": "state-space models"}}
     missing = what_was_missing(rows[1]["paper_id"], rows, header) or ""
     assert "a place goes to a paper for your interest in state-space models, although it matches less" in missing
     assert "the same score" not in missing
@@ -98,12 +98,12 @@ def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[s
     weights = ScoringConfig().weights["general"]
     header = {
         "weights": dict(zip(DIMENSIONS, weights, strict=True)),
-        "line": 0.4,
-        "nudge": 10.0,
-        "nudge_from": 0.0,
+        "threshold": 0.4,
+        "preference_weight": 10.0,
+        "preference_baseline": 0.0,
         "top_k": top_k,
-        "served": [],
-        "lane_places": {},
+        "interests_served": [],
+        "interest_places": {},
     }
     above = sum(each >= 0.4 for each in probabilities)
     rows = [
@@ -115,7 +115,7 @@ def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[s
             "paper_id": f"{rank}",
             "final": weights[0] * probability,
             **dict.fromkeys(("bonus", "soft_penalty", "diversity_penalty"), 0.0),
-            "serves": None,
+            "by_interest": None,
             "tags": [],
         }
         for rank, probability in enumerate(probabilities, 1)
@@ -160,10 +160,10 @@ def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_l
 ROW = {
     **dict.fromkeys(DIMENSIONS, 0.5), "rank": 4, "shown": True, "paper_id": "1", "final": 0.5, "bonus": 0.0,
     "soft_penalty": 0.0, "penalty_keywords": [], "diversity_penalty": 0.0, "evaluation_method": "embedding", "tags": [],
-    "lane": "graph learning", "below_line": False, "meaning": 0.61, "words": 0.48, "library": None,
-    "lane_probability": 0.4,
+    "nearest": "graph learning", "below_threshold": False, "meaning": 0.61, "words": 0.48, "library": None,
+    "interest_probability": 0.4,
 }  # fmt: skip
-HEADER = {"weights": dict.fromkeys(DIMENSIONS, 0.2), "lane_places": {}, "line": 0.4, "top_k": 3}
+HEADER = {"weights": dict.fromkeys(DIMENSIONS, 0.2), "interest_places": {}, "threshold": 0.4, "top_k": 3}
 
 
 def why_of(**changes: object) -> list[str]:
@@ -179,13 +179,15 @@ def test_the_parts_of_a_probability_are_named() -> None:
     assert any("by words, and likeness to the 5 papers that match it best, which alone" in line for line in compared)
     assert nearest.replace(" and 0.48 by words", "") in why_of(words=None)
     assert "The papers you like alone would make 70 %." in why_of(library=0.7)
-    liked = why_of(lane="On graphs", lane_probability=None, library=0.7)
+    liked = why_of(nearest="On graphs", interest_probability=None, library=0.7)
     assert "It is near the papers you like: 0.61 by meaning and 0.48 by words, most of all to On graphs." in liked
-    assert not any("by words" in line for line in why_of(meaning=None, words=None, lane=None, lane_probability=None))
+    assert not any(
+        "by words" in line for line in why_of(meaning=None, words=None, nearest=None, interest_probability=None)
+    )
 
 
 def test_words_are_named_as_those_of_an_interest_or_of_a_liked_title() -> None:
-    liked = {"lane": "Graph learning at night", "lane_probability": None, "library": 0.7}
+    liked = {"nearest": "Graph learning at night", "interest_probability": None, "library": 0.7}
     texts = ("Graph learning by day", "")
     by_interest, by_title = (why({**ROW, **each}, HEADER, scored=9, texts=texts) for each in ({}, liked))
     assert "Words of that interest: “graph learning” in its title." in by_interest
@@ -193,9 +195,9 @@ def test_words_are_named_as_those_of_an_interest_or_of_a_liked_title() -> None:
 
 
 def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_decided() -> None:
-    def is_noted(nudge: float | None, **changes: object) -> bool:
+    def is_noted(preference_weight: float | None, **changes: object) -> bool:
         row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
-        header = {**HEADER, "nudge": nudge, "nudge_from": 0.0}
+        header = {**HEADER, "preference_weight": preference_weight, "preference_baseline": 0.0}
         return any("keyword that you ask for raises" in line for line in why(row, header, scored=9))
 
     assert is_noted(4.0)
@@ -205,7 +207,7 @@ def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_
 
 
 def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
-    header = {**HEADER, "nudge": 4.0, "nudge_from": 0.2}
+    header = {**HEADER, "preference_weight": 4.0, "preference_baseline": 0.2}
     row = {**ROW, "semantic_relevance": 0.3, "final": 0.56}
     place, rest = why(row, header, scored=9)[0].split(". ", 1)
     assert place == "Place 4 of 9"
@@ -219,13 +221,13 @@ def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
 
 def test_the_distance_from_the_threshold_is_explained() -> None:
     below = "Below the threshold: the probability that it is on topic is 31 %, 40 % is needed."
-    raised = HEADER | {"line_rule": {"lowest": 0.2, "right": 0.6}}
+    raised = HEADER | {"threshold_rule": {"lowest": 0.2, "right": 0.6}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
     first = HEADER | {"shows_doubtful": True}
     reason = "The first list for these interests also shows doubtful papers, so that it is not short."
     assert reason in why(ROW, first, scored=9) and reason not in why_of()
-    assert below in why_of(shown=False, below_line=True, semantic_relevance=0.31)
+    assert below in why_of(shown=False, below_threshold=True, semantic_relevance=0.31)
 
 
 @pytest.mark.parametrize(

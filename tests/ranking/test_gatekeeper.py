@@ -73,7 +73,7 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         record("2603.00003"),
         record("2603.00004", abstract="Clinical."),
     ]
-    result = call(papers, settings, profile_path=profile, line=0)
+    result = call(papers, settings, profile_path=profile, threshold=0)
     assert list(result) == [
         "success",
         "error",
@@ -96,8 +96,8 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         "llm_verification_used": False,
         "llm_calls_made": 0,
         "llm_note": None,
-        "line": 0.0,
-        "above_line": 3,
+        "threshold": 0.0,
+        "above_threshold": 3,
         "quiet": False,
         "warnings": [],
     }
@@ -228,18 +228,23 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
 def test_a_quiet_day_shows_only_papers_worth_reading_and_reports_it(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
     summary = call(papers, settings, profile_path=profile)["summary"]
-    assert (summary["output_count"], summary["line"], summary["above_line"], summary["quiet"]) == (1, 0.35, 1, True)
-    nothing = call(papers[1:], settings, profile_path=profile, line=0.5)
+    assert (summary["output_count"], summary["threshold"], summary["above_threshold"], summary["quiet"]) == (
+        1,
+        0.35,
+        1,
+        True,
+    )
+    nothing = call(papers[1:], settings, profile_path=profile, threshold=0.5)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
     seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
-    assert (seed["output_count"], seed["line"], seed["above_line"], seed["quiet"]) == (2, None, None, False)
+    assert (seed["output_count"], seed["threshold"], seed["above_threshold"], seed["quiet"]) == (2, None, None, False)
 
 
 def test_what_is_asked_goes_before_the_profile_and_that_before_the_default(settings: Settings, profile: Path) -> None:
     papers = [record(f"2603.0000{number}") for number in range(1, 9)]
     assert call(papers, settings)["summary"]["output_count"] == 5
-    assert call(papers, settings, profile_path=profile, line=0)["summary"]["output_count"] == 2
-    asked = call(papers, settings, profile_path=profile, top_k=3, purpose="general", line=0)["summary"]
+    assert call(papers, settings, profile_path=profile, threshold=0)["summary"]["output_count"] == 2
+    asked = call(papers, settings, profile_path=profile, top_k=3, purpose="general", threshold=0)["summary"]
     assert (asked["output_count"], asked["purpose"]) == (3, "general")
     with pytest.raises(InvalidInput, match="top: unknown option"):
         ranking_options(None, {"top": 5})
@@ -249,7 +254,7 @@ def test_weights_of_the_profile_are_those_of_its_scores(settings: Settings, prof
     weights = dict(zip(DIMENSIONS, (0.5, 0.0, 0.0, 0.0, 0.25, 0.25), strict=True))
     content = {**PROFILE, "ranking": {"weights": weights}}
     (profile / "profile.json").write_text(json.dumps(content), encoding="utf-8")
-    [ranked] = call([record("2603.00001")], settings, profile_path=profile, line=0)["ranked_papers"]
+    [ranked] = call([record("2603.00001")], settings, profile_path=profile, threshold=0)["ranked_papers"]
     assert ranked["score"]["weights"] == weights
 
 
@@ -261,7 +266,7 @@ def test_a_model_that_cannot_be_loaded_is_replaced_by_keywords_with_a_warning(
 
     papers = [record("2603.00001"), record("2603.00002", abstract="Graph learning.")]
     for broken in (unavailable, None):
-        result = call(papers, settings, profile_path=profile, embed=broken, line=0)
+        result = call(papers, settings, profile_path=profile, embed=broken, threshold=0)
         assert [paper["paper_id"] for paper in result["ranked_papers"]] == ["2603.00002", "2603.00001"]
         assert result["ranked_papers"][0]["score"]["evaluation_method"] == "keyword"
         assert "keywords only" in result["summary"]["warnings"][0]
@@ -324,7 +329,7 @@ def test_the_history_asked_for_replaces_the_profiles(settings: Settings, profile
 
 def test_a_pdf_at_hand_is_named_wherever_the_folder_comes_from(settings: Settings, profile: Path) -> None:
     def local(**given: Any) -> dict[str, Any]:
-        best = call([record("hep-th/9901001")], settings, line=0, **given)["ranked_papers"][0]
+        best = call([record("hep-th/9901001")], settings, threshold=0, **given)["ranked_papers"][0]
         assert ("ALREADY_DOWNLOADED" in best["tags"]) == best["local_status"]["already_downloaded"]
         return best["local_status"]
 

@@ -14,7 +14,7 @@ from paper_assets.ranking.relevance import (
     Relevance,
     interest_queries,
     relevance_of,
-    with_every_lane,
+    with_every_interest,
 )
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.settings import ScoringConfig
@@ -75,14 +75,14 @@ def test_the_best_lane_is_named_and_every_lane_counts_by_its_weight() -> None:
     assert relevance.best.tolist() == [1, 2, 2, -1]
     assert relevance.names == ("graph learning", "pruning", "robots")
     assert relevance.meaning == pytest.approx([0.6, 0.7, 0.5, 0.0])
-    assert relevance.values[0] > relevance.lane_probability[0] > 0.0  # others may want it too
+    assert relevance.values[0] > relevance.interest_probability[0] > 0.0  # others may want it too
     first, second, third = (judged(queries("lanes"), [list(row)]).values[0] for row in np.eye(3) * 0.5)
     assert first > second > third
 
 
 def test_a_paper_serves_a_lane_from_the_line_on() -> None:
-    for line, served in ((0.2, [True, False, True]), (0.9, [False, False, True])):
-        (relevance,) = judged(queries("lanes", options={"line": line}), [[0.4, 0.3, 0.65]]).serves
+    for threshold, served in ((0.2, [True, False, True]), (0.9, [False, False, True])):
+        (relevance,) = judged(queries("lanes", options={"threshold": threshold}), [[0.4, 0.3, 0.65]]).by_interest
         assert (relevance > 0).tolist() == served
         assert relevance[2] == pytest.approx(0.99, abs=0.01)
 
@@ -106,7 +106,7 @@ def test_liked_papers_change_the_relevance_by_words() -> None:
     words = judged(queries("hybrid", {"primary": ["graph learning"]}), [[0.4, 0.4, 0.7], [0.4, 0.0, 0.0]], texts)
     assert both.values[0] > words.values[0]
     assert both.values[1] < words.values[1]
-    assert both.lane_probability == pytest.approx(words.lane_probability)
+    assert both.interest_probability == pytest.approx(words.interest_probability)
 
 
 def test_interests_are_compared_by_their_adapted_vector_and_liked_papers_by_their_own() -> None:
@@ -139,7 +139,11 @@ def test_an_interest_without_searchable_words_is_judged_by_its_meaning() -> None
 def test_the_mode_seed_is_the_cosine_and_knows_no_line() -> None:
     wanted = queries("seed")
     assert judged(wanted, [[0.5], [0.25]]).values == pytest.approx([0.5, 0.25])
-    assert (wanted.line, queries("hybrid").line, queries("hybrid", options={"line": 0.4}).line) == (None, 0.35, 0.4)
+    assert (wanted.threshold, queries("hybrid").threshold, queries("hybrid", options={"threshold": 0.4}).threshold) == (
+        None,
+        0.35,
+        0.4,
+    )
 
 
 @pytest.mark.parametrize("mode", ["seed", "lanes", "library", "hybrid"])
@@ -197,8 +201,8 @@ def test_a_handful_of_papers_is_judged_as_a_week_is() -> None:
     week = judged(wanted, np.clip(near, 0, 0.7).tolist(), texts, others=others)
     few = [*range(4), *range(20, 1000, 60)]  # four on topic and seventeen others
     alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [texts[row] for row in few], others=others[few])
-    assert week.values[few[3]] > SCORING.line
-    assert ((alone.values > SCORING.line) == (week.values[few] > SCORING.line)).all()
+    assert week.values[few[3]] > SCORING.threshold
+    assert ((alone.values > SCORING.threshold) == (week.values[few] > SCORING.threshold)).all()
     assert np.abs(alone.values - week.values[few]).mean() < 0.1
 
 
@@ -261,26 +265,26 @@ def test_without_a_model_the_titles_of_liked_papers_are_used_as_interests() -> N
 
 def test_the_best_paper_of_an_unseen_lane_takes_the_lowest_place_that_can_be_spared() -> None:
     serves = np.array([[0.9, 0], [0.8, 0], [0.7, 0], [0, 0.6], [0, 0.7], [0, 0]])
-    order, entered = with_every_lane(np.arange(6), serves, places=3)
+    order, entered = with_every_interest(np.arange(6), serves, places=3)
     assert order.tolist() == [0, 1, 4, 2, 3, 5]
     assert entered == {4: 1}
 
 
 def test_the_only_paper_of_a_lane_keeps_its_place() -> None:
     serves = np.array([[0.9, 0, 0], [0.8, 0, 0], [0, 0.5, 0], [0, 0, 0.5]])
-    order, entered = with_every_lane(np.arange(4), serves, places=3)
+    order, entered = with_every_interest(np.arange(4), serves, places=3)
     assert order.tolist() == [0, 2, 3, 1]
     assert entered == {3: 2}
 
 
 def test_a_list_in_which_every_lane_is_seen_stays_as_it_is() -> None:
     serves = np.array([[0.9, 0.4], [0.5, 0], [0, 0.6]])
-    order, entered = with_every_lane(np.arange(3), serves, places=2)
+    order, entered = with_every_interest(np.arange(3), serves, places=2)
     assert (order.tolist(), entered) == ([0, 1, 2], {})
 
 
 def test_with_fewer_places_than_lanes_a_lane_that_is_seen_stays_and_then_the_first_one_comes() -> None:
-    order, entered = with_every_lane(np.array([3, 2, 1, 0]), np.vstack([np.eye(3), np.zeros(3)]), places=2)
+    order, entered = with_every_interest(np.array([3, 2, 1, 0]), np.vstack([np.eye(3), np.zeros(3)]), places=2)
     assert (order.tolist(), entered) == ([2, 0, 3, 1], {0: 0})
 
 
@@ -292,8 +296,8 @@ def test_no_lane_with_a_relevant_paper_goes_unseen(data: st.DataObject, papers: 
     rows = data.draw(st.lists(st.lists(levels, min_size=lanes, max_size=lanes), min_size=papers, max_size=papers))
     serves = np.array(rows).reshape(papers, lanes)
     order = np.array(data.draw(st.permutations(range(papers))), dtype=np.int64)
-    after, entered = with_every_lane(order, serves, places=places)
-    assert after.tolist() == plain_relevance.with_every_lane(order.tolist(), serves.tolist(), places)
+    after, entered = with_every_interest(order, serves, places=places)
+    assert after.tolist() == plain_relevance.with_every_interest(order.tolist(), serves.tolist(), places)
     inside, outside = after[:places], after[places:]
     assert sorted(after.tolist()) == list(range(papers))
     place = {row: at for at, row in enumerate(order.tolist())}

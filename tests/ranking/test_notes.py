@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.ranking.contrast import comparison_notes, contrastive_pick
+from paper_assets.ranking.contrast import comparison_notes, contrastive_paper
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
 
@@ -60,7 +60,7 @@ def test_a_differentiator_stays_short() -> None:
 def test_the_contrastive_pick_is_compared_with_the_papers_it_contrasts_with_and_with_no_other() -> None:
     titles = ["Transformers for summarization", "Transformers for captioning", "Transformers for summarization again"]
     titles.append("An LSTM for summarization")
-    contrast = contrastive_pick(
+    contrast = contrastive_paper(
         pa.chunked_array([titles]), np.arange(4), chosen=3, kind="method", taxonomy=standard_taxonomy()
     )
     found = notes(titles, [(1, 0)] * 4, contrast=contrast)

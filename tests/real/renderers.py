@@ -69,7 +69,7 @@ def _digest(papers: Papers) -> Digest:
         document(content=f"{each.title}\n\n{each.abstract}", title=each.title, paper_id=each.paper_id)
         for each in papers
     ]
-    rows = [row(rank, each.paper_id, lane=each.title[:500]) for rank, each in enumerate(papers, 1)]
+    rows = [row(rank, each.paper_id, nearest=each.title[:500]) for rank, each in enumerate(papers, 1)]
     first = papers[0]
     rows[0]["tags"] = ["CONTRASTIVE_PICK", "VERY_RECENT"]
     found = digest(

@@ -43,7 +43,7 @@ READER = "reader"
 _NOW = datetime(2026, 1, 8, tzinfo=UTC)
 _PROFILE: Mapping[str, Any] = {
     "interests": {"primary": ["we propose", "language models"]},
-    "ranking": {"top_k": 1_000, "line": 0},
+    "ranking": {"top_k": 1_000, "threshold": 0},
     "feed": {"window_days": 60, "repeat": True},
 }
 _QUESTION = {

@@ -72,7 +72,7 @@ def records(count: int) -> dict[str, dict[str, Any]]:
         found[f"p{number:02d}"] = {
             "interests": {"primary": [f"{one} {two}"], "secondary": [three]},
             "keywords": {"must_include": [one], "exclude": {"hard": [f"{hard} {two}"], "soft": [soft]}},
-            "ranking": {"interest_mode": ("hybrid", "seed", "lanes")[number % 3], "line": 0.0},
+            "ranking": {"interest_mode": ("hybrid", "seed", "lanes")[number % 3], "threshold": 0.0},
         }
     return found
 

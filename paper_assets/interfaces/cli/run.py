@@ -75,7 +75,7 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
     _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth}{state}", shown["papers"], shown)
     if shown["maybe"]:
-        needed = "" if shown["line"] is None else f" (of {percent(shown['line'])} on topic)"
+        needed = "" if shown["threshold"] is None else f" (of {percent(shown['threshold'])} on topic)"
         _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
     if not shown["papers"]:
         say(shown.get("window", "").removesuffix("."))
@@ -95,12 +95,12 @@ def _on_topic(paper: Mapping[str, Any], *, is_probability: bool) -> str:
 def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> None:
     print_table(
         title,
-        ["#", *(("score", "relevance") if shown["line"] is None else ("match", "on topic")), "paper", "notable"],
+        ["#", *(("score", "relevance") if shown["threshold"] is None else ("match", "on topic")), "paper", "notable"],
         [
             (
                 paper["rank"],
                 f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
-                _on_topic(paper, is_probability=shown["line"] is not None),
+                _on_topic(paper, is_probability=shown["threshold"] is not None),
                 f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["notable"]),
             )

@@ -62,7 +62,7 @@ class DeskTools(ToolSet):
     """The tools over stored rankings."""
 
     @served("Rank and filter papers", ADDS_A_FILE)
-    @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "line"))
+    @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "threshold"))
     async def rank_and_filter_papers(
         self,
         ctx: Context,

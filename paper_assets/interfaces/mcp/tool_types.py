@@ -124,7 +124,7 @@ class TodaysRanking(TypedDict):
     day: str
     scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
     line: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
-    above_line: int | None
+    above_threshold: int | None
     quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
     questions: Annotated[list[dict[str, str]], Field(description="Papers about which a rating would teach most.")]

@@ -33,9 +33,9 @@ _SHELF = 0.4  # from this probability on a paper belongs to its interest, where 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The papers of one interest (`lane`; None: of no interest), with the place of its label's base line on the map."""
+    """The papers of one interest (None: of no interest), with the place of its label's base line on the map."""
 
-    lane: str | None
+    interest: str | None
     papers: tuple[PlacedPaper, ...]
     x: float = 0.0
     y: float = 0.0
@@ -55,7 +55,7 @@ class Group:
     @property
     def label(self) -> str:
         """The interest, cut for the map."""
-        return cut_with_ellipsis(self.lane or "", _LONGEST_LABEL)
+        return cut_with_ellipsis(self.interest or "", _LONGEST_LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
     """Return the ranks of the papers in the day's list, and the probability that separates them from the rest."""
     stored = ranking(desk.warehouse, day, profile)
     listed = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    threshold = stored.header.get("line")
+    threshold = stored.header.get("threshold")
     return {row["paper_id"]: row["rank"] for row in listed}, _SHELF if threshold is None else float(threshold)
 
 
@@ -130,16 +130,19 @@ def _groups(
     papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float, places: Sequence[Number]
 ) -> list[Group]:
     """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
-    lanes = [*interests, *sorted({placed.paper.lane for placed in papers if placed.paper.lane} - set(interests))]
-    members: dict[str | None, list[PlacedPaper]] = {lane: [] for lane in lanes}
+    interests = [
+        *interests,
+        *sorted({placed.paper.nearest for placed in papers if placed.paper.nearest} - set(interests)),
+    ]
+    members: dict[str | None, list[PlacedPaper]] = {interest: [] for interest in interests}
     members[None] = []
     for placed in papers:
         near = placed.paper.shown or placed.paper.relevance >= threshold
-        members[placed.paper.lane if near and placed.paper.lane in members else None].append(placed)
+        members[placed.paper.nearest if near and placed.paper.nearest in members else None].append(placed)
     groups: list[Group] = []
-    for lane, members_of_lane in members.items():
-        near_first = sorted(members_of_lane, key=lambda placed: placed.paper.relevance, reverse=True)[:_MOST_TRIED]
-        group = Group(lane=lane, papers=tuple(members_of_lane))
+    for interest, members_of_interest in members.items():
+        near_first = sorted(members_of_interest, key=lambda placed: placed.paper.relevance, reverse=True)[:_MOST_TRIED]
+        group = Group(interest=interest, papers=tuple(members_of_interest))
         tried = [replace(group, x=placed.x, y=placed.y + dy / _HEIGHT) for placed in near_first for dy in _BESIDE]
         groups.append(min(tried, key=lambda label: _covered(label, papers, groups, places), default=group))
     return groups
@@ -158,7 +161,7 @@ def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group
         for number in places
     )
     for other in groups:
-        if other.lane and other.papers:
+        if other.interest and other.papers:
             box = other.box
             covered += 1000 * (left < box[2] and box[0] < right and top < box[3] and box[1] < bottom)
     return covered + 1000 * (top < -2 or bottom > _HEIGHT + 2)

@@ -257,7 +257,7 @@ def _became(on: DayOfPaper) -> str:
     """Return in a few words what happened to a paper on one day."""
     if on.rank is None:
         return f"left out: {removed_in_words(on.reason)}" if on.reason else "not ranked"
-    if on.below_line:
+    if on.below_threshold:
         return "below the threshold"
     return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list"
 

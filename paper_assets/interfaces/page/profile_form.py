@@ -459,7 +459,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
             )
             for row in rows.filter(rows.column("shown")).to_pylist()
         ],
-        "line": header.get("line"),
+        "threshold": header.get("threshold"),
         "quiet": header.get("quiet"),
         "ranked": rows.num_rows,
         "left_out": [(count, LEFT_OUT_IN_WORDS.get(code, code)) for code, count in previewed.left_out.items()],

@@ -124,7 +124,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "questions": _questions(warehouse, stored, {*listed, *below}),  # each paper once
         "rows": _rows(papers),
         "on_topic": _on_topic(stored),
-        "needed": stored.header.get("line"),
+        "needed": stored.header.get("threshold"),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
         "remarks": [line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
@@ -301,7 +301,7 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
 
 def _on_topic(stored: StoredRanking) -> dict[str, float]:
     """Return the probability that each shown paper is on topic; empty for a ranking without probabilities."""
-    if stored.header.get("line") is None:
+    if stored.header.get("threshold") is None:
         return {}
     return {row["paper_id"]: probability_of(row) for row in (*stored.listed, *stored.maybe)}
 

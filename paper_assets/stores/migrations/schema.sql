@@ -80,17 +80,17 @@ create table rankings (
     penalty_keywords varchar[] not null,
     evaluation_method varchar not null,
     tags varchar[] not null,
-    lane varchar, -- the interest or liked paper that it matches best
+    nearest varchar, -- the interest or liked paper that it matches best
     version integer, -- of the paper as it was judged (G16)
-    below_line boolean, -- whether the paper is below the threshold (G17)
+    below_threshold boolean, -- whether the paper is below the threshold (G17)
     meaning double, -- the parts of relevance: null where the interest mode has no such part
     words double,
     library double,
-    lane_probability double,
+    interest_probability double,
     learned double, -- by how much the ratings moved its relevance (L4): null where they took no part
     learned_words varchar[], -- and what did it
     learned_near varchar[],
-    serves double[] -- its probability by each interest alone
+    by_interest double[] -- its probability by each interest alone
 );
 
 -- The ranking that the present one of the same day and profile replaced, to report what an edit changed (G16).

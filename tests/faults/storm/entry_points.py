@@ -74,7 +74,7 @@ PROFILE: dict[str, Any] = {
     "preferred_institutions": ["MIT"],
     "constraints": {"min_year": 2020, "require_code": False},
     "feed": {"categories": ["cs.LG"], "window_days": 7, "repeat": False},
-    "ranking": {"top_k": 5, "purpose": "general", "line": 0.4, "hybrid_of": ["seed"], "weights": None},
+    "ranking": {"top_k": 5, "purpose": "general", "threshold": 0.4, "hybrid_of": ["seed"], "weights": None},
     "rewriting": {"target_levels": ["public"], "papers": 3},
 }
 QUESTIONS: list[Any] = [
@@ -284,8 +284,11 @@ def _llm(dice: Dice, around: Surroundings) -> object:
             (Verdicts, {"verdicts": [{"id": "2603.00001", "score": 0.5}]}),
             (Draft, {"text": "Plain words.", "keywords": ["road"]}),
             (Critique, {"score": 91, "critique": "fine"}),
-            (Reading, {name: ["line"] for name in Reading.model_fields} | {"summary": "short", "methodology": "plain"}),
-            (Notes, {name: ["line"] for name in Notes.model_fields}),
+            (
+                Reading,
+                {name: ["threshold"] for name in Reading.model_fields} | {"summary": "short", "methodology": "plain"},
+            ),
+            (Notes, {name: ["threshold"] for name in Notes.model_fields}),
         )
     )
     text = odd_json(sample, dice).decode("utf-8", "replace")
