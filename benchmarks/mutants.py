@@ -111,7 +111,7 @@ class Mutant:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.threshold} {self.fault}: {self.was}"
+        return f"{self.file}:{self.line} {self.fault}: {self.was}"
 
 
 def mutants(file: Path, source: str) -> Iterator[Mutant]:

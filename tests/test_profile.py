@@ -41,7 +41,7 @@ def written(folder: Path, **files: object) -> Path:
         ({**GOOD, "ranking": {"purpose": "fun"}}, "ranking.purpose"),
         ({**GOOD, "constraints": {"require_code": 1}}, "constraints.require_code"),
         ({**GOOD, "feed": {"window_days": 0}}, "feed.window_days"),
-        ({**GOOD, "ranking": {"interest_mode": "nearest"}}, "ranking.interest_mode"),
+        ({**GOOD, "ranking": {"interest_mode": "lane"}}, "ranking.interest_mode"),
         ({**GOOD, "ranking": {"hybrid_of": []}}, "ranking.hybrid_of"),
         ({"interests": {"papers": [5]}}, "interests.papers.0"),
         ({"interests": {"papers": ["  "]}}, "interests.papers.0"),
@@ -241,15 +241,15 @@ def test_an_empty_list_of_categories_follows_all_as_a_missing_one_does() -> None
 
 
 def test_a_threshold_is_part_of_the_profile_only_if_it_is_set() -> None:
-    assert with_ranking(line=None).content_hash == with_ranking(weights=None).content_hash
-    assert with_ranking(line=0.3).content_hash != with_ranking(line=None).content_hash
-    assert profile_from_mapping("lab", profile_to_mapping(with_ranking(line=1))).content.ranking.line == 1.0
+    assert with_ranking(threshold=None).content_hash == with_ranking(weights=None).content_hash
+    assert with_ranking(threshold=0.3).content_hash != with_ranking(threshold=None).content_hash
+    assert profile_from_mapping("lab", profile_to_mapping(with_ranking(threshold=1))).content.ranking.threshold == 1.0
 
 
 @pytest.mark.parametrize("threshold", [1.2, -0.1, "high", True])
-def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(line: object) -> None:
-    with pytest.raises(InvalidProfile, match=r"ranking\.line: "):
-        with_ranking(line=line)
+def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(threshold: object) -> None:
+    with pytest.raises(InvalidProfile, match=r"ranking\.threshold: "):
+        with_ranking(threshold=threshold)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ _SUFFIXES = (".jsonl", ".json", ".tsv", ".txt", ".csv", ".trec")
 _QUERY = frozenset(["query_id", "query-id", "query", "qid", "profile_id", "profile", "topic", "topic_id"])
 _DOC = frozenset(["doc_id", "corpus-id", "corpus_id", "docid", "docno", "doc", "paper_id", "paper", "document_id"])
 _GRADE = frozenset(["relevance", "score", "rel", "grade", "label", "judgement", "judgment"])
-_INTEREST = frozenset(["interest", "nearest", "aspect", "subtopic", "side"])
+_INTEREST = frozenset(["interest", "lane", "aspect", "subtopic", "side"])
 
 
 class Judgement(NamedTuple):

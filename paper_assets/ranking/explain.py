@@ -41,7 +41,7 @@ FOR_ALL, LEARNED = "for_all", "learned"  # names of parts of a score that are no
 ADDED_IN_WORDS = {
     "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
-    "diversity_penalty": "likeness to one above",
+    "diversity_penalty": "similar to a paper higher up",
 }
 _METHODS_IN_WORDS = {
     "embedding": "by the meaning and words of title and abstract",

@@ -35,7 +35,7 @@ IN_WORDS = {
     "CODE_AVAILABLE": "code is published",
     "VERY_RECENT": "very recent",
     "ALREADY_DOWNLOADED": "already on your disk",
-    "MUST_KEYWORD_MATCH": "holds a keyword you ask for",
+    "MUST_KEYWORD_MATCH": "contains one of your keywords",
     "LLM_VERIFIED": "relevance judged by a language model",
     "PROJECT_PAGE": "has a project page, which leads to the code",
     "LIKE_WORTH": "like papers that you rated worth reading",

@@ -95,7 +95,7 @@ def test_what_changed_lists_the_papers_that_entered_and_why_others_left(host: Ra
     answer = host.call("what_changed", profile="traffic")
     changes = {change["paper_id"]: change for change in answer["changes"]}
     assert changes[TRAFFIC]["change"] == "entered"
-    assert changes["2603.00103"]["reason"] == "already shown: it was in your list on an earlier day"
+    assert changes["2603.00103"]["reason"] == "it was in your list on an earlier day"
     assert answer["total"] == len(changes)
     assert answer["note"] is None
 

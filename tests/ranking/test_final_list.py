@@ -65,7 +65,7 @@ def listed(papers: Scored, **options: Any) -> FinalList:
     return final_list(papers, options=wanted, scoring=SCORING, taxonomy=standard_taxonomy())
 
 
-def test_code_and_a_followed_author_never_lift_a_paper_over_the_line() -> None:
+def test_code_and_a_followed_author_never_lift_a_paper_over_the_threshold() -> None:
     found = listed(scored([0.41, 0.39, 0.42], code=[1], author=[1]), ranking_mode="novelty")
     assert found.final[1] > max(found.final[0], found.final[2])
     assert found.order.tolist() == [2, 0, 1]
@@ -107,18 +107,18 @@ def test_the_line_may_be_set(threshold: float, shown: int) -> None:
 LANES = [[0.9, 0, 0, 0], [0.9, 0, 0, 0], [0.9, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 0.45, 0], [0, 0, 0, 0.3]]
 
 
-def test_a_lane_gets_a_place_for_its_best_paper_and_all_lanes_together_a_third() -> None:
+def test_an_interest_gets_a_place_for_its_best_paper_and_all_interests_together_a_third() -> None:
     papers = scored([0.9, 0.9, 0.9, 0.5, 0.45, 0.3], by_interest=LANES)
     found = listed(papers)
     assert found.order[:3].tolist() == [0, 1, 3]
     assert found.interest_places == {3: 1}
 
 
-def test_with_too_few_places_for_a_third_no_lane_gets_one() -> None:
+def test_with_too_few_places_for_a_third_no_interest_gets_one() -> None:
     assert listed(scored([0.9, 0.9, 0.9, 0.5, 0.45, 0.3], by_interest=LANES), top_k=2).interest_places == {}
 
 
-def test_a_lane_never_lifts_a_paper_over_the_line() -> None:
+def test_an_interest_never_lifts_a_paper_over_the_threshold() -> None:
     papers = scored([0.9, 0.9, 0.9, 0.39, 0.39, 0.3], by_interest=LANES)  # a verdict has put two of them below it
     assert listed(papers).interest_places == {}
 

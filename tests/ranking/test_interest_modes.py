@@ -70,7 +70,7 @@ def test_seed_is_one_text_lanes_one_for_each_interest_and_library_one_for_each_p
     assert [view.mode for view in queries("hybrid", options={"hybrid_of": ["library"]}).views] == ["library"]
 
 
-def test_the_best_lane_is_named_and_every_lane_counts_by_its_weight() -> None:
+def test_the_best_interest_is_named_and_every_interest_counts_by_its_weight() -> None:
     relevance = judged(queries("lanes"), [[0.5, 0.6, 0.0], [0.1, 0.6, 0.7], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
     assert relevance.best.tolist() == [1, 2, 2, -1]
     assert relevance.names == ("graph learning", "pruning", "robots")
@@ -80,7 +80,7 @@ def test_the_best_lane_is_named_and_every_lane_counts_by_its_weight() -> None:
     assert first > second > third
 
 
-def test_a_paper_serves_a_lane_from_the_line_on() -> None:
+def test_a_paper_serves_an_interest_from_the_threshold_on() -> None:
     for threshold, served in ((0.2, [True, False, True]), (0.9, [False, False, True])):
         (relevance,) = judged(queries("lanes", options={"threshold": threshold}), [[0.4, 0.3, 0.65]]).by_interest
         assert (relevance > 0).tolist() == served
@@ -263,27 +263,27 @@ def test_without_a_model_the_titles_of_liked_papers_are_used_as_interests() -> N
     assert queries("library", {"papers": WISHES["papers"][:1]}).in_words == Interests(primary=["Liked 0"])
 
 
-def test_the_best_paper_of_an_unseen_lane_takes_the_lowest_place_that_can_be_spared() -> None:
+def test_the_best_paper_of_an_unseen_interest_takes_the_lowest_place_that_can_be_spared() -> None:
     serves = np.array([[0.9, 0], [0.8, 0], [0.7, 0], [0, 0.6], [0, 0.7], [0, 0]])
     order, entered = with_every_interest(np.arange(6), serves, places=3)
     assert order.tolist() == [0, 1, 4, 2, 3, 5]
     assert entered == {4: 1}
 
 
-def test_the_only_paper_of_a_lane_keeps_its_place() -> None:
+def test_the_only_paper_of_an_interest_keeps_its_place() -> None:
     serves = np.array([[0.9, 0, 0], [0.8, 0, 0], [0, 0.5, 0], [0, 0, 0.5]])
     order, entered = with_every_interest(np.arange(4), serves, places=3)
     assert order.tolist() == [0, 2, 3, 1]
     assert entered == {3: 2}
 
 
-def test_a_list_in_which_every_lane_is_seen_stays_as_it_is() -> None:
+def test_a_list_in_which_every_interest_is_seen_stays_as_it_is() -> None:
     serves = np.array([[0.9, 0.4], [0.5, 0], [0, 0.6]])
     order, entered = with_every_interest(np.arange(3), serves, places=2)
     assert (order.tolist(), entered) == ([0, 1, 2], {})
 
 
-def test_with_fewer_places_than_lanes_a_lane_that_is_seen_stays_and_then_the_first_one_comes() -> None:
+def test_with_fewer_places_than_interests_one_that_is_seen_stays_and_then_the_first_one_comes() -> None:
     order, entered = with_every_interest(np.array([3, 2, 1, 0]), np.vstack([np.eye(3), np.zeros(3)]), places=2)
     assert (order.tolist(), entered) == ([2, 0, 3, 1], {0: 0})
 
@@ -292,7 +292,9 @@ levels = st.sampled_from([0.0, 0.0, 0.4, 0.5, 0.6, 0.7])
 
 
 @given(data=st.data(), papers=st.integers(0, 8), lanes=st.integers(0, 4), places=st.integers(0, 9))
-def test_no_lane_with_a_relevant_paper_goes_unseen(data: st.DataObject, papers: int, lanes: int, places: int) -> None:
+def test_no_interest_with_a_relevant_paper_goes_unseen(
+    data: st.DataObject, papers: int, lanes: int, places: int
+) -> None:
     rows = data.draw(st.lists(st.lists(levels, min_size=lanes, max_size=lanes), min_size=papers, max_size=papers))
     serves = np.array(rows).reshape(papers, lanes)
     order = np.array(data.draw(st.permutations(range(papers))), dtype=np.int64)
