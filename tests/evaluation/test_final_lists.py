@@ -66,7 +66,7 @@ def test_a_first_list_fills_half_of_its_places_with_papers_below_the_usual_thres
 
     probable = sorted(made(SCORING).rows.column("semantic_relevance").to_pylist(), reverse=True)
     # Two papers reach the threshold. A third one is admitted only because three of six places are to be filled.
-    strict = replace(SCORING, line=(probable[1] + probable[2]) / 2, first_list_threshold=probable[2])
+    strict = replace(SCORING, threshold=(probable[1] + probable[2]) / 2, first_list_threshold=probable[2])
     ranking = made(strict)
     assert ranking.rows.column("shown").to_pylist().count(True) == 3
     assert ranking.header["shows_doubtful"] and ranking.header["threshold"] == probable[2]

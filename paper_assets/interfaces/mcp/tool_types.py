@@ -123,7 +123,7 @@ class TodaysRanking(TypedDict):
     profile: str
     day: str
     scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
-    line: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
+    threshold: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
     above_threshold: int | None
     quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
