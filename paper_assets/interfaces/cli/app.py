@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
     "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
     "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
-    "ratings": ("ratings", "ratings", "List, export or erase the ratings of a profile."),
+    "ratings": ("ratings", "ratings", "List, export, import or erase the ratings of a profile."),
     "library": ("exchange", "library", "Import the papers of your library as liked papers."),
     "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
     "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
