@@ -16,10 +16,10 @@ import json
 import os
 import stat
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -250,14 +250,14 @@ def write_file(file: Path, content: str | bytes | Iterable[bytes]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def remove_unfinished(folder: Path, name: str = "*", *, older_than: float = 0.0) -> None:
-    """Remove what killed writers left of the files with this name (a pattern), at least `older_than` seconds ago.
+def remove_unfinished(folder: Path, name: str = "*", *, before: datetime | None = None) -> None:
+    """Remove what killed writers left of the files with this name (a pattern), or only what is older than `before`.
 
-    The caller holds the lock of these files, or names an age at which no writer is alive.
+    The caller holds the lock of these files, or names a moment whose writers have ended.
     """
     for left in folder.glob(f"{UNFINISHED}{name}-*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime >= older_than:
+            if before is None or left.stat().st_mtime < before.timestamp():
                 left.unlink()
 
 

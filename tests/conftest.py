@@ -11,9 +11,9 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
+from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder
 from paper_assets.stores import warehouse
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration, create_if_missing
 
 if TYPE_CHECKING:

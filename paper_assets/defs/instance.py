@@ -21,8 +21,8 @@ import dagster as dg
 from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder, write_file
-from paper_assets.stores.locks import store_lock
 from paper_assets.text.secrets import Secrets
 
 VARIABLE = "PAPER_ASSETS_POSTGRES"

@@ -18,8 +18,8 @@ from paper_assets.defs.abandoned_runs import fail_abandoned_runs
 from paper_assets.defs.dagster_internals import forget_future_ticks, notice_failures, run_dev
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
+from paper_assets.locks import store_lock
 from paper_assets.small_files import make_files_private
-from paper_assets.stores.locks import store_lock
 
 _OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
 

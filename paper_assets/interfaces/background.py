@@ -24,9 +24,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from paper_assets.errors import InvalidInput
+from paper_assets.locks import store_lock
 from paper_assets.processes import ProcessId, is_gone, parse_process, process_named, this_process
 from paper_assets.small_files import make_private_folder, write_file
-from paper_assets.stores.locks import store_lock
 
 _FILE = "background.json"
 _LOG = "background.log"

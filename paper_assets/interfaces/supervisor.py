@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from paper_assets.errors import InvalidInput, StoreBusy
+from paper_assets.locks import store_lock
 from paper_assets.settings import default_folder
 from paper_assets.small_files import make_private_folder
-from paper_assets.stores.locks import store_lock
 
 LOG = "up.log"  # in the home
 _LONGEST_LOG = 5_000_000  # bytes; then the log moves to up.log.1

@@ -8,7 +8,7 @@ again from them and unfinished files are removed. Repair computes nothing again.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 from paper_assets.errors import InvalidProfile, StoreError, named_error
 from paper_assets.pipeline.digests import write_digest
@@ -27,7 +27,7 @@ from paper_assets.stores.papers import Summary, summary
 from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import all_output_paths
 
-_ABANDONED = 3600.0  # seconds after which no process still writes a file
+_ABANDONED = timedelta(hours=1)  # after which no process still writes a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
     first. A profile that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
-    remove_unfinished(settings.home, older_than=_ABANDONED)
+    remove_unfinished(settings.home, before=workspace.clock() - _ABANDONED)
     if not settings.warehouse_path.exists():
         return
     lacking = _lacking(settings, all_output_paths(workspace.warehouse))

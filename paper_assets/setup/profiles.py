@@ -14,6 +14,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound, StoreUnwritable
 from paper_assets.library.entries import Entry, Imported, import_library, library_id
+from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.setup.draft import (
     LikedWork,
@@ -24,7 +25,6 @@ from paper_assets.setup.draft import (
     draft_record,
 )
 from paper_assets.small_files import is_broken_link, is_present, make_private_folder
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.papers import papers_by_id, papers_with_dois
 from paper_assets.stores.profiles import (
     file_version,

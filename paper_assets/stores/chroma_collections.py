@@ -22,11 +22,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from paper_assets.errors import IndexUnusable, InvalidInput, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.stores import index_storage, vectors
 from paper_assets.stores.best_practices import BestPractice, ids_of, with_vectors
 from paper_assets.stores.documents import FIELDS, DataType
 from paper_assets.stores.index_storage import OpenCollection, Scalar, VectorBatch
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.vectors import SyncReport, VectorIndex, sync
 from paper_assets.stores.warehouse import Warehouse

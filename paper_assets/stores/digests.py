@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Literal
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.small_files import UNFINISHED, file_state, remove_unfinished, write_file
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.stamps import digests_file
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME, Profile, profile_from_mapping, profile_to_mapping
 from paper_assets.small_files import is_present, make_private_folder, read_json, write_file
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.warehouse import Warehouse
 
 

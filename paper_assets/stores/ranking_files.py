@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.small_files import is_present, make_private_folder, remove_unfinished, write_file
-from paper_assets.stores.locks import store_lock
 
 NO_PROFILE = "no_profile"
 _DEADLINE = 60.0  # seconds to wait for another writer, which takes milliseconds

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from paper_assets.errors import IndexUnusable, StoreError, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.stores import index_storage
 from paper_assets.stores.index_storage import (
     SAME,
@@ -34,7 +35,6 @@ from paper_assets.stores.index_storage import (
     unusable,
     update_collection,
 )
-from paper_assets.stores.locks import store_lock
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI

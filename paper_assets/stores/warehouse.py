@@ -30,10 +30,10 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
+from paper_assets.locks import lock_holder, store_lock
 from paper_assets.processes import command_of
 from paper_assets.small_files import is_broken_link, is_present
 from paper_assets.stores.checkpoint import checkpoint, disable_automatic_checkpoints, log_path, undo_checkpoint
-from paper_assets.stores.locks import lock_holder, store_lock
 from paper_assets.stores.migrations.upgrade import (
     MIGRATIONS,
     NO_EXTENSIONS,

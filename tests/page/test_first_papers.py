@@ -21,11 +21,11 @@ from paper_assets.interfaces import background
 from paper_assets.interfaces.cli.graph import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
+from paper_assets.locks import store_lock
 from paper_assets.models.llm_config import llm_config
 from paper_assets.paper import Paper
 from paper_assets.processes import process_named, this_process
 from paper_assets.settings import load_settings
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
 from tests.desk import COMMAND, GRAPHS, PATIENCE, Desk, imported_desk, paper

@@ -39,11 +39,11 @@ from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, pr
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
 from paper_assets.interfaces.server_guard import THIS_MACHINE
+from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
 from paper_assets.setup.draft import LONGEST_NAME
 from paper_assets.small_files import make_private_folder, write_file
-from paper_assets.stores.locks import store_lock
 
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",

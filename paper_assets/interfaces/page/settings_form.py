@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, PaperAssetsError, StoreBusy
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.locks import store_lock
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
 from paper_assets.settings import WEEKDAYS, Settings, load_settings
 from paper_assets.setup import language_model as models
@@ -34,7 +35,6 @@ from paper_assets.stores.kept_settings import (
     kept_environment,
     kept_variables,
 )
-from paper_assets.stores.locks import store_lock
 
 _PROVIDER_NAMES: Mapping[str, str] = {
     "openai": "OpenAI, or a server with its protocol",

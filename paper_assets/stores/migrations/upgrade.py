@@ -35,9 +35,9 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreError, StoreUnwritable, StoreVersion
+from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder, remove_unfinished, write_file
 from paper_assets.stores.checkpoint import backup_path, checkpoint
-from paper_assets.stores.locks import store_lock
 
 
 @dataclass(frozen=True, slots=True)

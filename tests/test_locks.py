@@ -14,13 +14,13 @@ import pytest
 from filelock import FileLock
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.processes import command_of, is_gone, parse_process, this_process
-from paper_assets.stores.locks import store_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from paper_assets.stores.locks import store_lock
+from paper_assets.locks import store_lock
 with store_lock(Path(sys.argv[1]), deadline=5):
     print("held", flush=True)
     sys.stdin.readline()
