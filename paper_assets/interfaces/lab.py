@@ -5,19 +5,18 @@ proxy provides TLS; its X-Forwarded-Proto and X-Forwarded-For count where it run
 """
 
 import hmac
-import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from typing import NoReturn
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.http import PATH, McpApplication
 from paper_assets.interfaces.mcp.server import log_to_stderr
-from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener
+from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener, run_until_ended
 from paper_assets.interfaces.page.desk import Desk, now
 from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
 from paper_assets.interfaces.tokens import Authenticator, Sessions
@@ -26,7 +25,6 @@ from paper_assets.stores.profiles import people_file, read_people
 from paper_assets.text.secrets import Secrets
 
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not listened at
-_SECONDS_TO_END = 2  # for answers in progress
 
 
 def build_lab(settings: Settings, environ: Mapping[str, str], *, names: frozenset[str]) -> Starlette:
@@ -54,7 +52,7 @@ def serve(
     port: int,
     names: Sequence[str],
     say: Callable[[str], None],
-) -> None:
+) -> NoReturn:
     """Serve until Ctrl-C or SIGTERM; `say` receives the URL, `names` are hosts that it answers to in addition to this
     machine's.
 
@@ -73,19 +71,13 @@ def serve(
     who = "one person" if len(people) == 1 else f"{len(people)} people"
     address = f"http://{host_in_address}:{listener.getsockname()[1]}/"
     say(f"the desk is open to {who} at {address}, MCP at {PATH}  (Ctrl-C ends it)")
-    config = uvicorn.Config(
+    run_until_ended(
         build_lab(settings, environ, names=frozenset(answers_to)),
+        listener,
         log_config=None,
-        access_log=False,
-        server_header=False,
         proxy_headers=True,
         forwarded_allow_ips="127.0.0.1,::1",
-        timeout_graceful_shutdown=_SECONDS_TO_END,
         lifespan="on",
-        ws="none",
         http=guarded_protocol(Waiting()),
         backlog=BACKLOG,
     )
-    uvicorn.Server(config).run(sockets=[listener])
-    # A thread may still wait for a language model or a store; a kill leaves nothing half-written.
-    os._exit(0)

@@ -69,15 +69,24 @@ class PaperRecord(TypedDict, total=False):
 GivenPaper = Annotated[PaperRecord, WithJsonSchema({"type": "object"})]
 
 
-class SearchAnswer(TypedDict):
+class Continued(TypedDict):
+    """An answer in pages."""
+
+    next_offset: int | None
+
+
+class Paged(Continued):
+    total: int
+
+
+class SearchAnswer(Continued):
     papers: list[dict[str, Any]]
     total_count: Annotated[int, Field(description="Papers that the sources have for the query.")]
     total: Annotated[int, Field(description="Papers of this search, over all pages.")]
-    next_offset: int | None
     warnings: list[str]
 
 
-class FetchAnswer(TypedDict):
+class FetchAnswer(Continued):
     paper: Annotated[
         dict[str, Any], Field(description="Metadata and content: the characters offset to offset + limit of its text.")
     ]
@@ -86,7 +95,6 @@ class FetchAnswer(TypedDict):
     ]
     total: Annotated[int, Field(description="Characters of the whole text; 0 if there is none.")]
     offset: int
-    next_offset: int | None
 
 
 class AnalyzeAnswer(TypedDict):
@@ -106,11 +114,9 @@ class InterpretAnswer(TypedDict):
     ]
 
 
-class RankAnswer(TypedDict):
+class RankAnswer(Paged):
     summary: dict[str, Any]
     ranked_papers: list[dict[str, Any]]
-    total: int
-    next_offset: int | None
     contrastive_paper: dict[str, Any] | None
     comparison_notes: list[dict[str, Any]]
     filtered_by_reason: Annotated[dict[str, int], Field(description="How many papers each filter removed.")]
@@ -119,7 +125,7 @@ class RankAnswer(TypedDict):
     generated_at: str
 
 
-class TodaysRanking(TypedDict):
+class TodaysRanking(Paged):
     profile: str
     day: str
     scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
@@ -131,8 +137,6 @@ class TodaysRanking(TypedDict):
     url: Annotated[str, Field(description="Address of each paper that names no other.")]
     papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
     maybe: Annotated[list[dict[str, Any]], Field(description="On a quiet day: papers below the threshold.")]
-    total: int
-    next_offset: int | None
     warnings: list[str]
 
 
@@ -153,51 +157,41 @@ class PaperRated(TypedDict):
     before: str | None
 
 
-class CitationsExported(TypedDict):
+class CitationsExported(Continued):
     text: str
     total: Annotated[int, Field(description="Characters of the whole text.")]
-    next_offset: int | None
 
 
-class ProfilesListed(TypedDict):
+class ProfilesListed(Paged):
     profiles: Annotated[
         list[dict[str, Any]],
         Field(description="name, interests, liked_papers, last_ranking, last_digest, rewrites_waiting, error."),
     ]
-    total: int
-    next_offset: int | None
 
 
-class DigestRead(TypedDict):
+class DigestRead(Continued):
     profile: str
     day: str
     text: Annotated[str, Field(description="Markdown.")]
     total: Annotated[int, Field(description="Characters of the whole text.")]
-    next_offset: int | None
 
 
-class RewritesListed(TypedDict):
+class RewritesListed(Paged):
     profile: str
     rewrites: Annotated[
         list[dict[str, Any]],
         Field(description="paper_id, title, level, standing, score, attempts, text and what speaks against it."),
     ]
-    total: int
-    next_offset: int | None
 
 
-class PracticesListed(TypedDict):
+class PracticesListed(Paged):
     practices: Annotated[list[dict[str, Any]], Field(description="Rewrites beside their originals, newest first.")]
-    total: int
-    next_offset: int | None
 
 
-class WhatChanged(TypedDict):
+class WhatChanged(Paged):
     profile: str
     day: str
     changes: Annotated[list[dict[str, Any]], Field(description="Papers that entered, left or moved, and what did it.")]
-    total: int
-    next_offset: int | None
     lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
     note: Annotated[str | None, Field(description="Why there is nothing to compare with.")]
 
@@ -247,10 +241,8 @@ GivenSides = Annotated[
 ]
 
 
-class RetrieveStandardAnswer(TypedDict):
+class RetrieveStandardAnswer(Paged):
     documents: Annotated[list[dict[str, Any]], Field(description="doc_id, page_content, metadata and score of each.")]
-    total: int
-    next_offset: int | None
     matching: Annotated[int, Field(description="Documents that meet the filter.")]
     filter: dict[str, Any] | None
     warnings: Annotated[list[str], Field(description="What was compared by words only, cut, undated or weak.")]
@@ -259,21 +251,19 @@ class RetrieveStandardAnswer(TypedDict):
     notes: list[str]
 
 
-class RetrieveBalancedAnswer(TypedDict):
+class RetrieveBalancedAnswer(Continued):
     sides: Annotated[
         list[dict[str, Any]],
         Field(description="For each: side, documents (of a stance with the sentence), shortfall, error, warnings."),
     ]
     stance: Annotated[dict[str, Any] | None, Field(description="How many were examined, by whom; judge null: none.")]
     total: Annotated[int, Field(description="Number of sides.")]
-    next_offset: int | None
     notes: list[str]
 
 
-class SearchDeskAnswer(TypedDict):
+class SearchDeskAnswer(Continued):
     papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
     total: Annotated[int, Field(description="Papers in this answer; next_offset: there are more.")]
-    next_offset: int | None
     compared: Annotated[int | None, Field(description="Papers that meet the filters and were compared.")]
     notes: list[str]
 

@@ -10,6 +10,7 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping, Set
 from importlib.resources import files
+from typing import Any, NoReturn
 
 import uvicorn
 from starlette.applications import Starlette
@@ -54,11 +55,11 @@ _ASSETS: Mapping[str, str] = {
 # address, handler of GET, handler of POST
 ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request], Response] | None], ...] = (
     ("/", overview.show_profiles, None),
-    ("/welcome", welcome.show_welcome, welcome.make_profile),
+    ("/welcome", welcome.show_form, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),
     ("/welcome/own-papers", None, welcome.show_own_papers),
-    ("/p/{profile}/add", welcome.show_add, welcome.add_papers),
-    ("/p/{profile}/add/own-papers", None, welcome.find_for_profile),
+    ("/p/{profile}/add", welcome.show_form, welcome.add_papers),
+    ("/p/{profile}/add/own-papers", None, welcome.show_own_papers),
     ("/p/{profile}/first", background_commands.show_first, background_commands.fetch_first),
     ("/settings", settings_form.show_settings, settings_form.save_settings),
     # The same, in the profile's frame.
@@ -233,7 +234,7 @@ _DEADLINE = 10.0  # seconds to wait for another desk that creates the token
 _SHUTDOWN_SECONDS = 2  # for requests in progress
 
 
-def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Callable[[str], None]) -> None:
+def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Callable[[str], None]) -> NoReturn:
     """Serve the desk until Ctrl-C or SIGTERM; its address goes to `say`. Port 0 takes a free port.
 
     Raises InvalidInput if the port is in use.
@@ -242,14 +243,18 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
     logging.basicConfig(level=logging.WARNING)
     listener = open_listener(HOST, port)
     say(f"the desk is open at http://{HOST}:{listener.getsockname()[1]}/  (Ctrl-C stops it)")
+    run_until_ended(build_app(desk), listener, log_level="warning", lifespan="off")
+
+
+def run_until_ended(app: Starlette, listener: socket.socket, **options: Any) -> NoReturn:
+    """Serve until Ctrl-C or SIGTERM, and end the process; `options` are uvicorn's."""
     config = uvicorn.Config(
-        build_app(desk),
-        log_level="warning",
+        app,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        lifespan="off",
         ws="none",
+        **options,
     )
     uvicorn.Server(config).run(sockets=[listener])
     # A thread may still wait for a language model or a store; ending it leaves nothing half-written.

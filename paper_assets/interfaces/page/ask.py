@@ -18,7 +18,7 @@ from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, person_of, profile_of
 from paper_assets.interfaces.page.display import Unshown, isolate
 from paper_assets.interfaces.page.evidence import missing_model
-from paper_assets.interfaces.page.paper_rows import base_of, only_profile, reader_of
+from paper_assets.interfaces.page.paper_rows import base_of, in_only_profile, reader_of
 from paper_assets.interfaces.page.search import preload
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
@@ -64,8 +64,8 @@ class TypedQuestion:
 def show_ask(request: Request) -> Response:
     """Show the form; for a question its quotations, what a written answer costs, and the answer where it is written."""
     desk, profile = desk_of(request), reader_of(request)
-    if profile is None and (only := only_profile(request, desk)):
-        return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
+    if elsewhere := in_only_profile(request, desk):
+        return elsewhere
     typed = _typed_question(request.query_params)
     values: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "task": None}
     answers = _kept_answers(request, desk, profile)

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -31,7 +31,7 @@ from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders,
 from paper_assets.settings import Settings
 from paper_assets.small_files import file_state
 from paper_assets.stores.profiles import Person
-from paper_assets.stores.rankings import latest_ranking_day, ranking_days
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
 
 _READ_DEADLINE = 4.0  # seconds to wait while another process writes; then the page reports it and reloads itself
@@ -60,11 +60,10 @@ class Desk:
 
     def kept_while(self, name: str, stamp: object, make: Callable[[], T]) -> T:
         """Return what `make` returned last for this name if the stamp is the same; call it otherwise."""
-        known = self.kept.get(name)
-        if known is None or known[0] != stamp:
-            known = self.kept[name] = (stamp, make())
-        made: T = known[1]
-        return made
+        cached = self.kept.get(name)
+        if cached is None or cached[0] != stamp:
+            cached = self.kept[name] = (stamp, make())
+        return cast("T", cached[1])
 
     def files_stamp(self) -> object:
         """Return a value that changes with the database, the profiles, and the folders of digests and rankings."""
@@ -138,14 +137,23 @@ def now() -> datetime:
 
 def desk_of(request: Request) -> Desk:
     """Return the desk that serves a request."""
-    found: Desk = request.app.state.desk
-    return found
+    return cast("Desk", request.app.state.desk)
+
+
+def reading_together(view: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """Open the warehouse once for all that a view reads: see `Desk.read_together`."""
+
+    @wraps(view)
+    def answer(request: Request) -> Response:
+        with desk_of(request).read_together():
+            return view(request)
+
+    return answer
 
 
 def person_of(request: Request) -> Person | None:
     """Return the person who has signed in; None on a personal desk, where all profiles are open."""
-    found: Person | None = getattr(request.state, "person", None)
-    return found
+    return cast("Person | None", getattr(request.state, "person", None))
 
 
 def may_see(request: Request, profile: str) -> bool:
@@ -174,17 +182,8 @@ def folder_of(desk: Desk, profile: str) -> Path | None:
 
 
 def newest_day(warehouse: Warehouse, profile: str) -> date | None:
-    """Return the day of the profile's newest list up to today, ignoring those of later days from older versions."""
-    return latest_ranking_day(warehouse, profile, until=now().date())
-
-
-def listed_days(warehouse: Warehouse, profile: str) -> list[date]:
-    """Return the profile's ranked days up to today, ascending; later ones are shown only where their day is asked for.
-
-    Older versions ranked days after today.
-    """
-    today = now().date()
-    return [day for day in ranking_days(warehouse, profile) if day <= today]
+    """Return the day of the profile's newest list."""
+    return latest_ranking_day(warehouse, profile)
 
 
 def day_of(request: Request, profile: str) -> date:

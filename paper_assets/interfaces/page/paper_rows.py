@@ -6,6 +6,7 @@ from datetime import date
 
 from markupsafe import Markup
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from paper_assets.digests.entry import Link, links_of
 from paper_assets.interfaces.page.desk import Desk, may_see, profile_of
@@ -47,10 +48,13 @@ def reader_of(request: Request) -> str | None:
     return profile_of(request) if "profile" in request.path_params else None
 
 
-def only_profile(request: Request, desk: Desk) -> str | None:
-    """Return the name of the only profile that the reader may see; None where there are several or none."""
-    names = [name for name in desk.profiles() if may_see(request, name)] if desk.settings.profiles_dir.is_dir() else []
-    return names[0] if len(names) == 1 else None
+def in_only_profile(request: Request, desk: Desk) -> Response | None:
+    """Redirect a view without a profile to the only one that the reader may see; None where there are several."""
+    if "profile" in request.path_params or not desk.settings.profiles_dir.is_dir():
+        return None
+    names = [name for name in desk.profiles() if may_see(request, name)]
+    address = f"{request.url.path}?{request.url.query}"
+    return RedirectResponse(f"/p/{names[0]}{address}", status_code=303) if len(names) == 1 else None
 
 
 def base_of(profile: str | None) -> str:
@@ -79,7 +83,7 @@ def stored_papers(desk: Desk, ids: Sequence[str]) -> list[Paper]:
 
 
 def row_of(paper: Paper, *, hit: FoundPaper | None = None) -> PaperRow:
-    """Return the row of a paper; `found` is what a search says of it."""
+    """Return the row of a paper; `hit` is what a search says of it."""
     hits = hit.hits if hit else ()
     abstract = one_line(paper.abstract) if not hit else hit.abstract
     sentence = hit.passage if hit else key_sentence(abstract)

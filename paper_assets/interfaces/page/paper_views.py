@@ -5,7 +5,7 @@ Papers opened, cited or put on the shelf are recorded as reading signals.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from paper_assets.digests.entry import LEVELS_IN_WORDS, Link, Part, authors_line, links_of
+from paper_assets.digests.entry import LEVELS_IN_WORDS, Part
 from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import (
@@ -26,6 +26,7 @@ from paper_assets.interfaces.page.desk import (
     page,
     person_of,
     profile_of,
+    reading_together,
     redirect_with_note,
 )
 from paper_assets.interfaces.page.display import Unshown, isolate, with_parts
@@ -61,25 +62,9 @@ from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownPaper:
-    """A paper with its links and abstract."""
-
-    paper_id: str
-    title: str
-    authors: str
-    published: date | None
-    abstract: str
-    links: tuple[Link, ...]
-
-
+@reading_together
 def show_why(request: Request) -> Response:
     """Explain the paper that is named by an id or by words of its title."""
-    with desk_of(request).read_together():
-        return _why(request)
-
-
-def _why(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, typed = day_of(request, profile), one_line(request.query_params.get("paper", ""))[:300]
     matches = find_papers_named(desk.warehouse, profile, day, typed) if typed else []
@@ -87,7 +72,7 @@ def _why(request: Request) -> Response:
     if typed and len(matches) <= 1:
         paper_id = matches[0][0] if matches else typed
         explanation = {
-            "paper": _shown(desk, paper_id) if matches else None,
+            "paper": row_of(paper) if matches and (paper := find_paper(desk.warehouse, paper_id)) else None,
             "said": explained_paper(desk, profile, day, paper_id),
         }
     return page(request, "why.html.jinja", day=day, asked=typed, found=matches, **explanation)
@@ -127,20 +112,6 @@ def _verdict(explained: Mapping[str, Any], below: str | None, score_name: str) -
     if row["shown"]:
         return f"It is number {row['rank']} of the list."
     return f"It is not in the list. {below}" if below else f"It is not in the list: its {score_name} is too low."
-
-
-def _shown(desk: Desk, paper_id: str) -> ShownPaper | None:
-    paper = find_paper(desk.warehouse, paper_id)
-    if paper is None:
-        return None
-    return ShownPaper(
-        paper_id=paper.paper_id,
-        title=paper.title,
-        authors=authors_line(paper.authors),
-        published=paper.day,
-        abstract=one_line(paper.abstract),
-        links=links_of(paper),
-    )
 
 
 _SIMILAR = 6
@@ -198,13 +169,9 @@ def show_paper(request: Request) -> Response:
     )
 
 
+@reading_together
 def show_shelf(request: Request) -> Response:
     """Show the papers with one rating, the latest first, or only those whose title or authors have all typed words."""
-    with desk_of(request).read_together():
-        return _shelf(request)
-
-
-def _shelf(request: Request) -> Response:
     desk, profile, query = desk_of(request), profile_of(request), request.query_params
     text = one_line(query.get("q", ""))[:300]
     rated = ratings_of(desk.warehouse, profile)[::-1]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
@@ -336,7 +337,7 @@ class _Form:
 def show_profile(request: Request) -> Response:
     """Show the form, what the ratings have taught, and preferences to check."""
     desk, profile = desk_of(request), profile_of(request)
-    record, version = _read_file(desk, profile)
+    _, record, version = read_file(desk, profile)
     faults, other = field_faults(record)
     values = form_values(record, weights=_weights(desk, record))
     return _page(request, _Form(values=values, version=version, faults=faults, fault=" ".join(other) or None))
@@ -347,7 +348,7 @@ def preview_profile(request: Request) -> Response:
     desk, profile, submitted = desk_of(request), profile_of(request), request.state.form
     form = _Form(values=submitted_values(submitted), version=str(submitted.get("version", "")), refused=True)
     try:
-        record = edited_record(_read_file(desk, profile)[0], form.values)
+        record = edited_record(read_file(desk, profile)[1], form.values)
         faults, other = field_faults(record)
         if faults or other:
             previewed = {"fault": " ".join(other) or "Correct the marked fields to see the preview."}
@@ -370,7 +371,7 @@ def save_profile(request: Request) -> Response:
         raise NotComputed(f"the folder of profile {profile!r} was removed; it cannot be edited")
     file = folder / "profile.json"
     try:
-        record, _ = _read_file(desk, profile)
+        file, record, _ = read_file(desk, profile)
         edited = edited_record(record, form.values)
         faults, other = field_faults(edited)
         if faults or other:
@@ -477,20 +478,23 @@ def _keyword_matches(desk: Desk, content: ProfileContent, day: date) -> tuple[Ke
     return keyword_matches(texts, list(dict.fromkeys(content.keywords.must_include)))
 
 
-def _read_file(desk: Desk, profile: str) -> tuple[dict[str, Any], str]:
-    """Return the file's record and its version. Raises InvalidProfile if it is missing or not a JSON object."""
+def read_file(desk: Desk, profile: str) -> tuple[Path, dict[str, Any], str]:
+    """Return the profile's file, its record and its version.
+
+    Raises InvalidProfile if it is missing or not a JSON object.
+    """
     file = desk.settings.profiles_dir / profile / "profile.json"
     version = file_version(file)
     record = read_json(file)
     if not isinstance(record, dict):
         raise InvalidProfile(f"{file}: expected an object with the key interests; fix it in an editor")
-    return record, version
+    return file, record, version
 
 
 def _liked_papers(desk: Desk, profile: str) -> list[tuple[str, str]]:
     """Return the names and titles of the liked papers in the profile's file; none if it cannot be read."""
     try:
-        entries = _at(_read_file(desk, profile)[0], "interests.papers")
+        entries = _at(read_file(desk, profile)[1], "interests.papers")
     except InvalidProfile:
         return []
     titles = {_liked_name(entry): _liked_title(entry) for entry in entries} if isinstance(entries, list) else {}

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.background import Task
@@ -30,15 +30,14 @@ from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
     corpus_of,
-    only_profile,
+    in_only_profile,
     rated_by,
     reader_of,
     rows_found,
 )
-from paper_assets.interfaces.page.profile_form import field_faults
+from paper_assets.interfaces.page.profile_form import field_faults, read_file
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.learning.ratings import is_profile
-from paper_assets.profile import read_json
 from paper_assets.retrieval.desk_search import SearchPage, search_desk, similar_papers
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.question_answering import extractive_answer
@@ -46,7 +45,7 @@ from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
 from paper_assets.stores.documents import DataType
 from paper_assets.stores.papers import find_paper, latest_day
-from paper_assets.stores.profiles import file_version, write_json
+from paper_assets.stores.profiles import write_json
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
 
@@ -84,8 +83,8 @@ class FaultPlace:
 def show_search(request: Request) -> Response:
     """Show the papers that a query finds, best first, or the papers most like one of them."""
     desk, profile, parameters = desk_of(request), reader_of(request), request.query_params
-    if profile is None and (only := only_profile(request, desk)):
-        return RedirectResponse(f"/p/{only}{request.url.path}?{request.url.query}", status_code=303)
+    if elsewhere := in_only_profile(request, desk):
+        return elsewhere
     text, like = one_line(parameters.get("q", ""))[:2_000], one_line(parameters.get("like", ""))[:200]
     number = _page_number(parameters.get("page", "1"))
     values: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
@@ -151,14 +150,11 @@ def keep_search(request: Request) -> Response:
 
 def _keep_interest(desk: Desk, profile: str, words: str) -> bool:
     """Add a main interest to the profile's file; False if it is there. Raises InvalidInput, InvalidProfile."""
-    folder = folder_of(desk, profile)
-    if folder is None:
+    if folder_of(desk, profile) is None:
         raise NotComputed(f"the folder of profile {profile!r} was removed; it cannot be edited")
-    file = folder / "profile.json"
-    version = file_version(file)
-    record = read_json(file)
-    interests = record.get("interests", {}) if isinstance(record, dict) else None
-    if not isinstance(record, dict) or not isinstance(interests, dict):
+    file, record, version = read_file(desk, profile)
+    interests = record.get("interests", {})
+    if not isinstance(interests, dict):
         raise InvalidInput(f"{file} has an error; correct it before a search is added")
     if any(words.lower() == str(interest).lower() for level in interests.values() if level for interest in level):
         return False

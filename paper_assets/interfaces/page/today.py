@@ -29,10 +29,10 @@ from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
     interests_of,
-    listed_days,
     now,
     page,
     profile_of,
+    reading_together,
     redirect_with_note,
 )
 from paper_assets.interfaces.page.display import isolate, readable_title
@@ -51,7 +51,7 @@ from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_inputs
+from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.numbers import count_of
@@ -104,7 +104,7 @@ def show_day(request: Request) -> Response:
 def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) -> dict[str, Any]:
     """Return what is stored about a day for its template. Raises NotComputed for a day without a list."""
     desk = desk_of(request)
-    stored, days = ranking(warehouse, day, profile), listed_days(warehouse, profile)
+    stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
     digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
     entries, maybe = _lists(digest, stored)
@@ -169,7 +169,7 @@ def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
 def list_days(request: Request) -> Response:
     """Show every ranked day up to today, by month."""
     with desk_of(request).read_together() as warehouse:
-        days = listed_days(warehouse, profile_of(request))[::-1]
+        days = ranking_days(warehouse, profile_of(request))[::-1]
     months = [
         (first, list(days_of_month)) for first, days_of_month in groupby(days, key=lambda day: day.replace(day=1))
     ]
@@ -215,16 +215,12 @@ def rate_paper(request: Request) -> Response:
     return redirect_with_note(request, f"{target}#paper-{rated.paper_id}", note)
 
 
+@reading_together
 def show_changes(request: Request) -> Response:
     """Show what changed in a list and why: since another day, or since the day was ranked before."""
-    with desk_of(request).read_together():
-        return _changes(request)
-
-
-def _changes(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day, since = day_of(request, profile), request.query_params.get("since", "")
-    earlier = [ranked_day for ranked_day in listed_days(desk.warehouse, profile) if ranked_day < day][::-1]
+    earlier = [ranked_day for ranked_day in ranking_days(desk.warehouse, profile) if ranked_day < day][::-1]
     edit = since == "edit" or (not since and not earlier)
     before = parse_day(since, "since") if since and not edit else (earlier[0] if earlier else None)
     words = "since this day was last ranked" if edit else f"since {in_words(before)}" if before else ""
@@ -313,7 +309,7 @@ def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     """Return two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
-    listed = [ranking_inputs(warehouse, day, profile), listed_days(warehouse, profile)[-1:]]
+    listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
     return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"
 
 
@@ -336,7 +332,7 @@ def show_week(request: Request) -> Response:
     with desk_of(request).read_together() as warehouse:
         profile = profile_of(request)
         last = parse_day(until, "until") if until else day_of(request, profile)
-        all_days = listed_days(warehouse, profile)
+        all_days = ranking_days(warehouse, profile)
         days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
         ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
         lists, listed_before = list[ListOfDay](), set[str]()

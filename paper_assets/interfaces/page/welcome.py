@@ -52,12 +52,10 @@ from paper_assets.text.numbers import count_of
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
 
 
-def show_welcome(request: Request) -> Response:
-    """Show the empty form; `?name=` fills in a name."""
+def show_form(request: Request) -> Response:
+    """Show the empty form of a new profile (`?name=` fills in a name), or the one that adds papers to a profile."""
     _operator_only(request)
-    values = dict.fromkeys(FIELDS, "")
-    values["name"] = request.query_params.get("name", "")[:60]
-    return _page(request, values)
+    return _page(request, {**dict.fromkeys(FIELDS, ""), "name": request.query_params.get("name", "")[:60]})
 
 
 def preview_welcome(request: Request) -> Response:
@@ -79,7 +77,7 @@ def preview_welcome(request: Request) -> Response:
 
 
 def show_own_papers(request: Request) -> Response:
-    """Show the form again with the papers that arXiv has by the author whose name was typed."""
+    """Show either form again with the papers that arXiv has by the author whose name was typed."""
     _operator_only(request)
     values, own = _values(request), own_papers(request)
     try:
@@ -123,29 +121,13 @@ def make_profile(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{name}/first", " ".join(notes))
 
 
-def show_add(request: Request) -> Response:
-    """Show the form that adds liked papers to a profile."""
-    _operator_only(request)
-    return _add_page(request, dict.fromkeys(liked_form.FIELDS, ""), OwnPapers())
-
-
-def find_for_profile(request: Request) -> Response:
-    """Show the form that adds papers again, with those that arXiv has by the author whose name was typed."""
-    _operator_only(request)
-    values, own = _liked_values(request), own_papers(request)
-    try:
-        return _add_page(request, values, find_own_papers(desk_of(request), values["own_name"]))
-    except FieldFault as fault:
-        return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
-
-
 def add_papers(request: Request) -> Response:
     """Add the papers of the form to those that a profile likes; a wrong answer is explained beside its field."""
     _operator_only(request)
     desk, profile = desk_of(request), profile_of(request)
-    values, own = _liked_values(request), own_papers(request)
+    values, own = _values(request), own_papers(request)
     if wants_search(request, own):
-        return find_for_profile(request)
+        return show_own_papers(request)
     try:
         papers = (*liked_ids(values["papers"]), *own.works)
         library = library_of(request)
@@ -154,7 +136,7 @@ def add_papers(request: Request) -> Response:
         draft = ProfileDraft(name=profile, papers=papers)
         added = services.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
     except FieldFault as fault:
-        return _add_page(request, values, own, faults={fault.field: f"{fault}"}, status=400)
+        return _page(request, values, own=own, faults={fault.field: f"{fault}"}, status=400)
     notes = [f"{count_of(added.papers, 'paper')} added." if added.papers else "No new papers." if papers else ""]
     if added.imported:
         read, new = added.imported.read, len(added.imported.new)
@@ -224,12 +206,6 @@ def _values(request: Request) -> dict[str, str]:
     form = request.state.form
     values = {name: str(form.get(name, "")).strip() for name in (*FIELDS, "zotero_local")}
     return {**values, "checked": " ".join(map(check_category, form.getlist("category")))}
-
-
-def _liked_values(request: Request) -> dict[str, str]:
-    form = request.state.form
-    names = (*liked_form.FIELDS, "zotero_local")
-    return {name: str(form.get(name, "")).strip() for name in names}
 
 
 def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDraft:
@@ -309,7 +285,7 @@ def _page(
     checked = form.getlist("category") if form else []
     return page(
         request,
-        "welcome.html.jinja",
+        "add.html.jinja" if "profile" in request.path_params else "welcome.html.jinja",
         status=status,
         values=values,
         own=own or OwnPapers(),
@@ -320,23 +296,4 @@ def _page(
         checked=[(code, category_name(code)) for code in checked],
         first=not desk_of(request).settings.profiles_dir.is_dir() or not desk_of(request).profiles(),
         kept_days=services.KEPT_DAYS,
-    )
-
-
-def _add_page(
-    request: Request,
-    values: Mapping[str, str],
-    own: OwnPapers,
-    *,
-    faults: Mapping[str, str] | None = None,
-    status: int = 200,
-) -> Response:
-    return page(
-        request,
-        "add.html.jinja",
-        status=status,
-        values=values,
-        own=own,
-        zotero_file=local_zotero(desk_of(request).environ),
-        faults=faults or {},
     )
