@@ -6,15 +6,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from paper_assets.interfaces.page.app import ROUTES
+from paper_assets.interfaces.page.app import OPERATOR_ROUTES, ROUTES
 from paper_assets.stores.profiles import add_person, people_file, person_with, read_people, remove_person
 from tests.desk import GRAPHS, Desk
 from tests.lab.invented_lab import FORM, LATEST, Lab, call
 
-GETS = [path for path, get, _ in ROUTES if get]
+GETS = [path for path, get, _ in (*OPERATOR_ROUTES, *ROUTES) if get]
 # for the operator of the desk
 FOR_ALL = [path for path in GETS if "health" in path or path.endswith(("/first", "/add", "/settings"))]
-POSTS = [path for path, _, post in ROUTES if post]
+POSTS = [path for path, _, post in (*OPERATOR_ROUTES, *ROUTES) if post]
 TOLD_TO_NOBODY = ("traffic", "speech", "2603.", "ada", "bob", "Traceback")
 
 

@@ -7,12 +7,14 @@ from urllib.parse import urlencode, urlsplit
 import lxml.html
 import pytest
 
-from paper_assets.interfaces.page.app import ROUTES
+from paper_assets.interfaces.page.app import OPERATOR_ROUTES, ROUTES
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-VIEWS = [path for path, get, _ in ROUTES if get and "{item}" not in path and "{identifier}" not in path]
-WRITES = [path for path, _, post in ROUTES if post]
+VIEWS = [
+    path for path, get, _ in (*OPERATOR_ROUTES, *ROUTES) if get and "{item}" not in path and "{identifier}" not in path
+]
+WRITES = [path for path, _, post in (*OPERATOR_ROUTES, *ROUTES) if post]
 
 
 def asked(
@@ -66,7 +68,7 @@ def test_a_change_needs_our_origin_and_our_token(page_of_a_year: Page, path: str
     assert ratings(page) == {}
 
 
-@pytest.mark.parametrize("path", [path for path, get, post in ROUTES if post and not get])
+@pytest.mark.parametrize("path", [path for path, get, post in (*OPERATOR_ROUTES, *ROUTES) if post and not get])
 def test_what_changes_something_is_not_done_by_a_get(page_of_a_year: Page, path: str) -> None:
     given = urlencode({"token": token(page_of_a_year), "paper": "2603.00100", "rating": "worth", "decision": "accept"})
     assert asked(page_of_a_year, "GET", f"{address_of(path)}?{given}")[0] in (400, 404, 405)

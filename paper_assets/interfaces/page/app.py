@@ -52,9 +52,9 @@ _ASSETS: Mapping[str, str] = {
     "signals.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-# address, handler of GET, handler of POST
-ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request], Response] | None], ...] = (
-    ("/", overview.show_profiles, None),
+View = Callable[[Request], Response]
+# Address, handler of GET, handler of POST. In a lab nobody who signs in has these: they are the operator's.
+OPERATOR_ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/welcome", welcome.show_form, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),
     ("/welcome/own-papers", None, welcome.show_own_papers),
@@ -71,6 +71,11 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/duplicate", None, welcome.duplicate),
     ("/p/{profile}/remove", None, welcome.remove),
     ("/p/{profile}/restore", None, welcome.restore),
+    ("/p/{profile}/health", overview.show_health, None),
+    ("/health", overview.show_health, None),
+)
+ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
+    ("/", overview.show_profiles, None),
     ("/p/{profile}", today.show_day, None),
     ("/p/{profile}/days", today.list_days, None),
     ("/p/{profile}/week", today.show_week, None),
@@ -89,8 +94,6 @@ ROUTES: tuple[tuple[str, Callable[[Request], Response] | None, Callable[[Request
     ("/p/{profile}/profile/preview", None, profile_form.preview_profile),
     ("/p/{profile}/questions", None, evidence.keep_question),
     ("/p/{profile}/evidence", evidence.show_evidence, None),
-    ("/p/{profile}/health", overview.show_health, None),
-    ("/health", overview.show_health, None),
     ("/ask", ask.show_ask, None),
     ("/p/{profile}/ask", ask.show_ask, ask.write_answer),
     ("/p/{profile}/ask/state", ask.answer_state, None),
@@ -117,7 +120,8 @@ def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
     """Build the application for the host names `names`; opens no store and loads no model."""
     signing = [Middleware(SignedIn, sessions=desk.sessions)] if desk.sessions else []
     routes = [
-        *(Route(path, _by_method(get, post), methods=_methods(get, post)) for path, get, post in ROUTES),
+        *(_route(*route, of_operator=True) for route in OPERATOR_ROUTES),
+        *(_route(*route) for route in ROUTES),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
     app = Starlette(
@@ -134,28 +138,25 @@ def build_app(desk: Desk, *, names: Set[str] = THIS_MACHINE) -> Starlette:
     return app
 
 
-def _by_method(
-    get: Callable[[Request], Response] | None, post: Callable[[Request], Response] | None
-) -> Callable[[Request], Response]:
+def _route(path: str, get: View | None, post: View | None, *, of_operator: bool = False) -> Route:
     """Combine the handlers of an address; what they do not expect is logged and shown as a page, not as a trace."""
 
     def answer(request: Request) -> Response:
         chosen = post if request.method == "POST" else get
         assert chosen is not None  # noqa: S101  # the route admits no other method
         try:
-            if person_of(request) and "profile" in request.path_params:
-                profile_of(request)  # before the view, so that no view can forget it
+            if person_of(request):  # before the view, so that no view can forget it
+                if of_operator:
+                    raise HTTPException(404)
+                if "profile" in request.path_params:
+                    profile_of(request)
             return chosen(request)
         except (PaperAssetsError, HTTPException):
             raise
         except Exception as fault:
             return _unexpected_fault(request, fault)
 
-    return answer
-
-
-def _methods(get: object, post: object) -> list[str]:
-    return [*(["GET"] if get else []), *(["POST"] if post else [])]
+    return Route(path, answer, methods=[*(["GET"] if get else []), *(["POST"] if post else [])])
 
 
 def _asset(request: Request) -> Response:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Literal
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -49,7 +48,6 @@ _PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes
 def show_first(request: Request) -> Response:
     """Show the button that fetches, how far a command is, or why it ended. A finished one leads to Today."""
     desk, profile = desk_of(request), profile_of(request)
-    _operator_only(request)
     job = background.last_job(desk.settings.home)
     watching = request.query_params.get("watch")
     ready = job and (job.state == "done" or (job.running and job.listed))
@@ -79,7 +77,6 @@ def show_first(request: Request) -> Response:
 def fetch_first(request: Request) -> Response:
     """Start fetching the last days, or ranking what is stored, for a profile."""
     desk, profile = desk_of(request), profile_of(request)
-    _operator_only(request)
     form = request.state.form
     if form.get("action") == "rank":
         arguments, title = ["run", "--profile", profile], f"Ranking for {profile}"
@@ -156,7 +153,6 @@ def rank_again_state(request: Request, profile: str, newest: date | None) -> Lit
 def stop_work(request: Request) -> Response:
     """Stop the command in the background; what it has finished is kept."""
     desk = desk_of(request)
-    _operator_only(request)
     stopped = background.stop(desk.settings.home)
     note = "Stopped. What is fetched is kept; the same button continues." if stopped else "Nothing is running."
     return redirect_with_note(request, _back(request), note)
@@ -165,7 +161,6 @@ def stop_work(request: Request) -> Response:
 def do_work(request: Request) -> Response:
     """Start a command of Health: fetch missing days, rank what is out of date, send a digest."""
     desk, form = desk_of(request), request.state.form
-    _operator_only(request)
     action, profile, again = str(form.get("action", "")), str(form.get("profile", "")), bool(form.get("again"))
     day = parse_day(str(form["day"]), "day") if form.get("day") else None
     if action == "fetch":
@@ -194,7 +189,6 @@ def do_work(request: Request) -> Response:
 def leave_example(request: Request) -> Response:
     """Delete the invented papers of the demo and their lists, and open the form for the reader's own profile."""
     desk = desk_of(request)
-    _operator_only(request)
     if not holds_only_the_example(desk.warehouse):
         raise InvalidInput("only papers of the demo can be removed here; `paper-assets reset` deletes all papers")
     home = desk.settings.home
@@ -207,11 +201,6 @@ def leave_example(request: Request) -> Response:
         raise InvalidInput(f"the invented papers could not be removed: {reason}")
     note = "The invented papers are removed. Make your own profile here; those of the demo can be removed too."
     return redirect_with_note(request, "/welcome", note)
-
-
-def _operator_only(request: Request) -> None:
-    if person_of(request):
-        raise HTTPException(404)
 
 
 def _back(request: Request) -> str:

@@ -9,7 +9,6 @@ from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -71,8 +70,6 @@ def show_profiles(request: Request) -> Response:
 def show_health(request: Request) -> Response:
     """Show the state of all profiles, missing days, the last runs and the use of the language model."""
     desk = desk_of(request)
-    if person_of(request):  # it concerns all profiles and the operator of the desk
-        raise HTTPException(404)
     stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # which days are due depends on the hour
     state = isolate(
         "The state of the profiles", lambda: desk.kept_while("health", stamp, lambda: health(desk.workspace))

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, PaperAssetsError, StoreBusy
-from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, redirect_with_note
+from paper_assets.interfaces.page.paper_rows import reader_of
 from paper_assets.locks import store_lock
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
 from paper_assets.settings import WEEKDAYS, Settings, load_settings
@@ -87,13 +87,13 @@ class NoModel:
 
 def show_settings(request: Request) -> Response:
     """Show the settings as they are; at a profile's address, in the frame of the profile."""
-    _check(request)
+    reader_of(request)
     return _page(request, _Form())
 
 
 def save_settings(request: Request) -> Response:
     """Keep the hours of the fetch, or the language model after its test call; a fault is shown beside its field."""
-    _check(request)
+    reader_of(request)
     action = str(request.state.form.get("action", ""))
     actions = {"morning": _save_morning, "model": _save_model, "limit": _save_limit, "forget": _forget_model}
     if action not in actions:
@@ -319,11 +319,3 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         fixed_model=sorted(name for name in stored if desk.environ.get(name, "").strip() not in ("", stored[name])),
         month=monthly_use(environ),
     )
-
-
-def _check(request: Request) -> None:
-    """Let only the operator pass, and only to the address of a profile that exists."""
-    if person_of(request):  # in a lab they concern all people
-        raise HTTPException(404)
-    if "profile" in request.path_params:
-        profile_of(request)

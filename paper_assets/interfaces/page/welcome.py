@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.page import liked_form
-from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
+from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
 from paper_assets.interfaces.page.liked_form import (
     FieldFault,
@@ -54,13 +53,11 @@ FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_catego
 
 def show_form(request: Request) -> Response:
     """Show the empty form of a new profile (`?name=` fills in a name), or the one that adds papers to a profile."""
-    _operator_only(request)
     return _page(request, {**dict.fromkeys(FIELDS, ""), "name": request.query_params.get("name", "")[:60]})
 
 
 def preview_welcome(request: Request) -> Response:
     """Show the form again with the proposed categories and what the draft finds; stores nothing."""
-    _operator_only(request)
     values, own = _values(request), own_papers(request)
     try:
         draft = _draft(values, name="preview", own=own)
@@ -78,7 +75,6 @@ def preview_welcome(request: Request) -> Response:
 
 def show_own_papers(request: Request) -> Response:
     """Show either form again with the papers that arXiv has by the author whose name was typed."""
-    _operator_only(request)
     values, own = _values(request), own_papers(request)
     try:
         own = find_own_papers(desk_of(request), values["own_name"])
@@ -89,7 +85,6 @@ def show_own_papers(request: Request) -> Response:
 
 def make_profile(request: Request) -> Response:
     """Make the profile and show it; a wrong answer is explained beside its field."""
-    _operator_only(request)
     desk, values, own = desk_of(request), _values(request), own_papers(request)
     if wants_search(request, own):
         return show_own_papers(request)
@@ -123,7 +118,6 @@ def make_profile(request: Request) -> Response:
 
 def add_papers(request: Request) -> Response:
     """Add the papers of the form to those that a profile likes; a wrong answer is explained beside its field."""
-    _operator_only(request)
     desk, profile = desk_of(request), profile_of(request)
     values, own = _values(request), own_papers(request)
     if wants_search(request, own):
@@ -192,13 +186,7 @@ def removed_of(desk: Desk, at: datetime) -> list[services.RemovedProfile]:
     return services.removed_profiles(place_of(desk), now=at)
 
 
-def _operator_only(request: Request) -> None:
-    if person_of(request):  # in a lab the operator makes profiles
-        raise HTTPException(404)
-
-
 def _managed(request: Request) -> tuple[str, str]:
-    _operator_only(request)
     return str(request.path_params["profile"]), str(request.state.form.get("new_name", "")).strip()
 
 
