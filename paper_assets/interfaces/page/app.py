@@ -171,26 +171,21 @@ def _asset(request: Request) -> Response:
 
 def _user_error(request: Request, fault: Exception) -> Response:
     """Show an error that a user can cause, in one line. While another process writes, the page reloads itself."""
+    view = _view_of(request)
     if isinstance(fault, StoreBusy):
         repeat = getattr(request.state, "form", None)
         address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        values = {"fault": str(fault), "busy": True, "refresh": None if repeat else 3, "address": address}
         fields = [(name, value) for name, value in repeat.multi_items() if name != "token"] if repeat else []
-        return page(request, "fault.html.jinja", status=503, fields=fields, view=_view_of(request), **values)
-    view = _view_of(request)
+        more = {"refresh": None if repeat else 3, "address": address, "fields": fields}
+        return _fault_page(request, 503, str(fault), busy=True, view=view, **more)
     if isinstance(fault, NotComputed) and (offer := background_commands.missing_list(request, view=view)):
         return offer
     status = 404 if isinstance(fault, PaperNotFound | NotComputed) else 400 if isinstance(fault, InvalidInput) else 500
-    return page(
-        request,
-        "fault.html.jinja",
-        status=status,
-        fault=str(fault),
-        busy=False,
-        fields=[],
-        offered=_offered(request),
-        view=view,
-    )
+    return _fault_page(request, status, str(fault), offered=_offered(request), view=view)
+
+
+def _fault_page(request: Request, status: int, fault: str, **more: Any) -> Response:
+    return page(request, "fault.html.jinja", status=status, fault=fault, **{"busy": False, "fields": [], **more})
 
 
 def _view_of(request: Request) -> str:
@@ -209,14 +204,7 @@ def _offered(request: Request) -> str | None:
 
 
 def _not_found(request: Request, fault: Exception) -> Response:
-    return page(
-        request,
-        "fault.html.jinja",
-        status=getattr(fault, "status_code", 404),
-        fault="there is no page at this address",
-        busy=False,
-        fields=[],
-    )
+    return _fault_page(request, getattr(fault, "status_code", 404), "there is no page at this address")
 
 
 def _unexpected_fault(request: Request, fault: Exception) -> Response:
@@ -224,7 +212,7 @@ def _unexpected_fault(request: Request, fault: Exception) -> Response:
     logger.error("%s %s failed", request.method, request.url.path, exc_info=fault)
     error = f"this page could not be shown ({type(fault).__name__}); the log on standard error has the details"
     try:
-        return page(request, "fault.html.jinja", status=500, fault=error, busy=False, fields=[])
+        return _fault_page(request, 500, error)
     except Exception:
         logger.exception("the error page failed too")
         return PlainTextResponse(f"{error}\n", 500)

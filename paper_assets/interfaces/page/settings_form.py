@@ -5,7 +5,7 @@ them; the page then names them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -58,15 +58,7 @@ _COMMON_ZONES = ("UTC", "America/Los_Angeles", "America/New_York", "Europe/Londo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """What was submitted, and faults by field."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)
-    faults: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelUse:
+class MonthlyModelUse:
     """What the language model used this month, and how far that is from the limit. `reached`: why no call is made."""
 
     config: LLMConfig
@@ -88,7 +80,7 @@ class NoModel:
 def show_settings(request: Request) -> Response:
     """Show the settings as they are; at a profile's address, in the frame of the profile."""
     reader_of(request)
-    return _page(request, _Form())
+    return _page(request)
 
 
 def save_settings(request: Request) -> Response:
@@ -123,7 +115,7 @@ def is_kept_running(desk: Desk) -> bool:
         return True
 
 
-def model_use(desk: Desk) -> ModelUse | NoModel:
+def model_use(desk: Desk) -> MonthlyModelUse | NoModel:
     """Return what the language model used this month, or why there is none."""
     try:
         config = llm_config(environ_of(desk))
@@ -138,7 +130,7 @@ def model_use(desk: Desk) -> ModelUse | NoModel:
         reached = None
     except LLMError as fault:
         reached = str(fault)
-    return ModelUse(
+    return MonthlyModelUse(
         config=config,
         named=f"{config.named}, model {config.model}",
         uses=uses,
@@ -165,7 +157,7 @@ def _save_morning(request: Request) -> Response:
         except InvalidInput:
             faults[name] = words
     if faults:
-        return _page(request, _Form(values={**typed, "weekdays": weekdays}, faults=faults), status=400)
+        return _page(request, {**typed, "weekdays": weekdays}, faults)
     settings = save_fetch_hours(
         desk.settings.home,
         at=typed["at"],
@@ -195,7 +187,7 @@ def _save_model(request: Request) -> Response:
         variables = models.chosen_variables(stored, choice, monthly=_limit(values))
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
+        return _page(request, values, {_field_of(fault): _without_variables(fault)})
     keep_variables(desk.settings.home, variables)
     config = llm_config(variables)
     price = cost(config, used)
@@ -213,7 +205,7 @@ def _save_limit(request: Request) -> Response:
     try:
         variables = models.with_limit(_kept(desk), _limit(values))
     except PaperAssetsError as fault:
-        return _page(request, _Form(values=values, faults={_field_of(fault): _without_variables(fault)}), status=400)
+        return _page(request, values, {_field_of(fault): _without_variables(fault)})
     keep_variables(desk.settings.home, variables)
     note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
     return redirect_with_note(request, _model_of(request), note)
@@ -277,7 +269,10 @@ def _model_values(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
+def _page(
+    request: Request, typed: Mapping[str, Any] | None = None, faults: Mapping[str, str] | None = None
+) -> Response:
+    """Show the settings; `typed` values with their faults by field instead of the stored ones."""
     desk = desk_of(request)
     environ, stored = environ_of(desk), _kept(desk)
     settings, wrong_hours = hours_of(desk)
@@ -287,18 +282,18 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         "weekdays": settings.fetch_weekdays,
         "zone": settings.time_zone,
         **_model_values(stored),
-        **form.values,
+        **(typed or {}),
     }
     zones = dict.fromkeys((settings.time_zone, here, *_COMMON_ZONES, *sorted(available_timezones())))
     use = model_use(desk)
-    config = use.config if isinstance(use, ModelUse) else None
+    config = use.config if isinstance(use, MonthlyModelUse) else None
     return page(
         request,
         "settings.html.jinja",
         address=request.url.path,
-        status=status,
+        status=400 if faults else 200,
         values=values,
-        faults=form.faults,
+        faults=faults or {},
         zones=list(zones),
         here=here,
         days=list(zip(WEEKDAYS, DAY_NAMES, strict=True)),
