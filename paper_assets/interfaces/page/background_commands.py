@@ -144,9 +144,10 @@ def rank_again_state(request: Request, profile: str, newest: date | None) -> Lit
     job = background.last_job(desk.settings.home)
     if job and job.needed and job.profile in (None, profile):
         return "ranking"
-    stamp = (desk.files_stamp(), newest, f"{now():%Y-%m-%d %H}")  # what is due depends on the hour
     workspace, partition = replace(desk.workspace, warehouse=desk.warehouse), Partition(newest, profile)
-    late = desk.kept_while(f"late {profile}", stamp, lambda: late_assets(workspace, [partition])[partition])
+    late = desk.kept_while(
+        f"late {profile}", lambda: late_assets(workspace, [partition])[partition], *desk.due_states(), newest
+    )
     return "late" if late else None
 
 

@@ -58,25 +58,23 @@ class Desk:
     kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
     tasks: Tasks = field(default_factory=Tasks)
 
-    def kept_while(self, name: str, stamp: object, make: Callable[[], T]) -> T:
-        """Return what `make` returned last for this name if the stamp is the same; call it otherwise."""
+    def kept_while(self, name: str, make: Callable[[], T], *states: object) -> T:
+        """Return what `make` returned last for this name if the states are the same and none is None; else call it."""
         cached = self.kept.get(name)
-        if cached is None or cached[0] != stamp:
-            cached = self.kept[name] = (stamp, make())
+        if cached is None or cached[0] != states or None in states:
+            cached = self.kept[name] = (states, make())
         return cast("T", cached[1])
 
-    def files_stamp(self) -> object:
-        """Return a value that changes with the database, the profiles, and the folders of digests and rankings."""
+    def due_states(self) -> tuple[str | None, str]:
+        """Return what changes with everything that decides what is due: the database, the profiles, the folders of
+        digests and rankings, and the hour.
+        """
         settings = self.settings
         profiles = sorted(settings.profiles_dir.glob("*/*")) if settings.profiles_dir.is_dir() else []
         outputs = [
             path for root in (settings.digests_dir, settings.rankings_dir) for path in (root, *sorted(root.glob("*/")))
         ]
-        return file_state([*self.warehouse.files, *profiles, *outputs], below=False)
-
-    def warehouse_stamp(self) -> object:
-        """Return a value that changes with every write, so that watching pages need not open the database."""
-        return file_state(self.warehouse.files)
+        return file_state([*self.warehouse.files, *profiles, *outputs], below=False), f"{now():%Y-%m-%d %H}"
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -70,9 +70,9 @@ def show_profiles(request: Request) -> Response:
 def show_health(request: Request) -> Response:
     """Show the state of all profiles, missing days, the last runs and the use of the language model."""
     desk = desk_of(request)
-    stamp = (desk.files_stamp(), f"{now():%Y-%m-%d %H}")  # which days are due depends on the hour
     state = isolate(
-        "The state of the profiles", lambda: desk.kept_while("health", stamp, lambda: health(desk.workspace))
+        "The state of the profiles",
+        lambda: desk.kept_while("health", lambda: health(desk.workspace), *desk.due_states()),
     )
     try:
         runs = isolate("The list of runs", lambda: _runs(desk))

@@ -49,6 +49,7 @@ from paper_assets.pipeline.digest_pages import gather
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
+from paper_assets.small_files import file_state
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
@@ -181,7 +182,7 @@ def day_state(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     state = desk.kept_while(
-        f"list {profile} {day}", desk.warehouse_stamp(), lambda: _state(desk.warehouse, profile, day)
+        f"list {profile} {day}", lambda: _state(desk.warehouse, profile, day), file_state(desk.warehouse.files)
     )
     return PlainTextResponse(state)
 
