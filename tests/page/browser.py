@@ -18,6 +18,12 @@ AXE = "axe-core@4.14.1"
 HEIGHT = 844
 SIZES: Mapping[str, tuple[int, Literal["light", "dark"]]] = {"phone": (390, "light"), "laptop": (1280, "dark")}
 PATIENCE = 180_000  # milliseconds for what takes one second on an idle machine, and a run of the daemon twenty
+# What a page waits for by the clock, such as its next look for changes, comes ten times as fast.
+_HURRY = """
+const every = window.setInterval, later = window.setTimeout;
+window.setInterval = (work, wait) => every(work, wait / 10);
+window.setTimeout = (work, wait) => later(work, wait >= 1000 ? wait / 10 : wait);
+"""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -34,6 +40,7 @@ def visitor(browser: Browser, *, width: int = 1280, **more: Any) -> Iterator[Bro
     """Open a page in a separate context; by the end it must have sent no request elsewhere and logged no error."""
     context: BrowserContext = browser.new_context(viewport={"width": width, "height": HEIGHT}, **more)
     context.set_default_timeout(PATIENCE)
+    context.add_init_script(_HURRY)
     asked: list[str] = []
     complaints: list[str] = []
 

@@ -44,7 +44,7 @@ from paper_assets.weights import DIMENSIONS
 Kind = Literal["lines", "number", "real", "switch", "choice", "several", "papers"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field: its key in the file (with dots), its label, a hint, and its kind."""
 
@@ -66,105 +66,71 @@ def _choices(of: Any) -> tuple[tuple[str, str], ...]:
 
 
 _ONE_A_LINE = "one per line"
+_PREFERRED = "one per line; GPT-4* matches every word that starts with GPT-4, title:word matches titles only"
+_AVOIDED = "one per line; each in a title lowers the score; abstract:word looks in abstracts too"
+_LEVELS = tuple((level, LEVELS_IN_WORDS[level].removeprefix("for ")) for level in LEVELS)
 GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
     (
         "Interests",
         (
-            Field(key="interests.primary", label="Main interests", kind="lines", hint=_ONE_A_LINE),
-            Field(key="interests.secondary", label="Secondary", kind="lines", hint=_ONE_A_LINE),
-            Field(key="interests.exploratory", label="Exploratory", kind="lines", hint=_ONE_A_LINE),
-            Field(key="interests.papers", label="Papers you like", kind="papers", hint="tick those to remove"),
+            Field("interests.primary", "Main interests", "lines", _ONE_A_LINE),
+            Field("interests.secondary", "Secondary", "lines", _ONE_A_LINE),
+            Field("interests.exploratory", "Exploratory", "lines", _ONE_A_LINE),
+            Field("interests.papers", "Papers you like", "papers", "tick those to remove"),
         ),
     ),
     (
         "Keywords",
         (
-            Field(
-                key="keywords.must_include",
-                label="Preferred keywords",
-                kind="lines",
-                hint="one per line; GPT-4* matches every word that starts with GPT-4, title:word matches titles only",
-            ),
-            Field(
-                key="keywords.exclude.soft",
-                label="Avoided keywords",
-                kind="lines",
-                hint="one per line; each in a title lowers the score; abstract:word looks in abstracts too",
-            ),
-            Field(
-                key="keywords.exclude.hard",
-                label="Excluded keywords",
-                kind="lines",
-                hint="one per line; each removes the paper",
-            ),
+            Field("keywords.must_include", "Preferred keywords", "lines", _PREFERRED),
+            Field("keywords.exclude.soft", "Avoided keywords", "lines", _AVOIDED),
+            Field("keywords.exclude.hard", "Excluded keywords", "lines", "one per line; each removes the paper"),
         ),
     ),
     (
         "Authors and institutions",
         (
-            Field(key="preferred_authors", label="Preferred authors", kind="lines", hint=_ONE_A_LINE),
-            Field(key="preferred_institutions", label="Preferred institutions", kind="lines", hint=_ONE_A_LINE),
+            Field("preferred_authors", "Preferred authors", "lines", _ONE_A_LINE),
+            Field("preferred_institutions", "Preferred institutions", "lines", _ONE_A_LINE),
         ),
     ),
     (
         "The list",
         (
-            Field(key="ranking.top_k", label="Papers per day", kind="number", default=5),
-            Field(key="feed.window_days", label="Window in days", kind="number", default=7),
-            Field(key="ranking.purpose", label="Purpose", kind="choice", choices=_choices(Purpose), default="general"),
+            Field("ranking.top_k", "Papers per day", "number", default=5),
+            Field("feed.window_days", "Window in days", "number", default=7),
+            Field("ranking.purpose", "Purpose", "choice", choices=_choices(Purpose), default="general"),
+            Field("ranking.ranking_mode", "Ranking mode", "choice", choices=_choices(RankingMode), default="balanced"),
+            Field("ranking.include_contrastive", "Give the last place to a contrasting paper", "switch", default=False),
             Field(
-                key="ranking.ranking_mode",
-                label="Ranking mode",
-                kind="choice",
-                choices=_choices(RankingMode),
-                default="balanced",
-            ),
-            Field(
-                key="ranking.include_contrastive",
-                label="Give the last place to a contrasting paper",
-                kind="switch",
-                default=False,
-            ),
-            Field(
-                key="ranking.contrastive_type",
-                label="Contrast in",
-                kind="choice",
+                "ranking.contrastive_type",
+                "Contrast in",
+                "choice",
                 choices=_choices(ContrastiveType),
                 default="method",
             ),
-            Field(key="constraints.min_year", label="Earliest year", kind="number"),
-            Field(key="constraints.require_code", label="Only papers with code", kind="switch", default=False),
-            Field(key="feed.repeat", label="Repeat papers on later days", kind="switch", default=False),
+            Field("constraints.min_year", "Earliest year", "number"),
+            Field("constraints.require_code", "Only papers with code", "switch", default=False),
+            Field("feed.repeat", "Repeat papers on later days", "switch", default=False),
             Field(
-                key="ranking.learn_from_reading",
-                label="Learn from papers that you open, cite or put on the shelf",
-                kind="switch",
+                "ranking.learn_from_reading",
+                "Learn from papers that you open, cite or put on the shelf",
+                "switch",
                 default=True,
             ),
-            Field(
-                key="feed.categories",
-                label="arXiv categories",
-                kind="lines",
-                hint="one per line; empty for all stored categories",
-            ),
+            Field("feed.categories", "arXiv categories", "lines", "one per line; empty for all stored categories"),
         ),
     ),
     (
         "Rewrites",
         (
-            Field(
-                key="rewriting.target_levels",
-                label="Rewrite the best papers for",
-                kind="several",
-                choices=tuple((level, LEVELS_IN_WORDS[level].removeprefix("for ")) for level in LEVELS),
-                default=[],
-            ),
-            Field(key="rewriting.papers", label="Papers to rewrite per day", kind="number", default=3),
+            Field("rewriting.target_levels", "Rewrite the best papers for", "several", choices=_LEVELS, default=[]),
+            Field("rewriting.papers", "Papers to rewrite per day", "number", default=3),
         ),
     ),
 )
 WEIGHTS: tuple[Field, ...] = tuple(
-    Field(key=f"ranking.weights.{name}", label=DIMENSIONS_IN_WORDS[name], kind="real") for name in DIMENSIONS
+    Field(f"ranking.weights.{name}", DIMENSIONS_IN_WORDS[name], "real") for name in DIMENSIONS
 )
 LABELS = {form_field.key: form_field.label for _, fields in GROUPS for form_field in fields}
 OWN_WEIGHTS = "own-weights"
