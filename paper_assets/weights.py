@@ -6,6 +6,7 @@ To add a dimension:
    valid with the same hash, and for them the new dimension has weight 0.
 2. In ranking/dimensions.py, write its function and append a line to `DIMENSION_TABLE`.
 3. Write a migration that adds its column (`double`, null in old rows) to `rankings` and `previous_rankings`.
+4. Raise `CODE_VERSION` in pipeline/day_inputs.py, and give its bar a colour in digests/digest.css.jinja.
 Rankings stored earlier are read with value and weight 0 for it.
 """
 
