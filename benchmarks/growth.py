@@ -27,7 +27,7 @@ from benchmarks._figures import Figure, exit_status, seconds
 from benchmarks.desk import CONTENT, DAY, filled
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.settings import load_settings
-from paper_assets.stores.digests import digest_path
+from paper_assets.stores.digest_files import digest_path
 from tests.desk import TOPICS, Desk, paper
 from tests.page.invented_desk import served
 

@@ -1,4 +1,6 @@
-"""Repeat a call to another machine that failed for a moment: the one policy of sources, libraries and language models.
+"""Call other machines: limit the time of a call, and repeat one that failed for a moment.
+
+One policy for sources, libraries and language models.
 
 The second try waits `first_wait` seconds, each further one twice as long, unless the server named the seconds itself
 (Retry-After). No try begins after the deadline. What counts as temporary is the caller's decision: a client error, a
@@ -8,9 +10,11 @@ refused key or an answer that is too large would only fail again.
 import re
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from threading import Thread
 from typing import TypeVar
 
 import tenacity
@@ -78,3 +82,22 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
         return None
     apart = (then if then.tzinfo else then.replace(tzinfo=UTC)) - (start if start.tzinfo else start.replace(tzinfo=UTC))
     return min(max(apart.total_seconds(), 0.0), LONGEST_WAIT)
+
+
+def limited(seconds: float, call: Callable[[], Result]) -> Result:
+    """Return the result of the call, made in a thread. Raises TimeoutError when the time is over.
+
+    A socket's timeout restarts with every byte, so a server that sends its header byte by byte, or one interim answer
+    after another, would hold a call forever, and a name server has no timeout at all. The thread is then left alone,
+    because Python cannot interrupt it; it ends with the connection.
+    """
+    outcome: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=work, name="limited", daemon=True).start()
+    return outcome.result(seconds)

@@ -24,7 +24,6 @@ GROUND = {
     "progress",
     "retrying",
     "small_files",
-    "time_limit",
     "weights",
 }
 BELOW = {
@@ -40,7 +39,6 @@ BELOW = {
     "processes": set(),
     "progress": set(),
     "retrying": set(),
-    "time_limit": set(),
     "sources": GROUND,
     "models": GROUND,
     "stores": GROUND,

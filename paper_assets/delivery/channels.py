@@ -31,7 +31,7 @@ from urllib.parse import quote, urlsplit
 import requests
 
 from paper_assets.errors import InvalidInput, SourceError
-from paper_assets.time_limit import limited
+from paper_assets.retrying import limited
 
 
 def secret(environ: Mapping[str, str], variable: str) -> str:

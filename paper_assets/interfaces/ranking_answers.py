@@ -18,9 +18,9 @@ from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.answers import keep_answers, known_answers
 from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
+from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.ranking_files import saved_file

@@ -21,7 +21,7 @@ from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress
 from paper_assets.sources.source import SecondsLeft
-from paper_assets.stores.answers import StoredAnswers
+from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.text.cleaning import introduced
 
 AnalysisType = Literal["summary", "detailed", "comparison"]

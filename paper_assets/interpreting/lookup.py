@@ -25,9 +25,9 @@ from paper_assets.sources.pdf_text import pdf_text
 from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
 from paper_assets.sources.source import PaperText, RefusedKey, SecondsLeft, Source, SourceRecord
 from paper_assets.sources.table import SOURCES, page_of, source_of, texts_of
-from paper_assets.stores.answers import records_of
 from paper_assets.stores.documents import PARTED_BY, Fulltext, public_fulltext
 from paper_assets.stores.papers import find_paper, paper_titled
+from paper_assets.stores.scholar_records import records_of
 from paper_assets.text.chunks import chunks_of
 
 LONGEST_TITLE = 500  # characters; longer texts are not titles

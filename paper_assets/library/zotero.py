@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, clean_field
-from paper_assets.retrying import RetryPolicy, retry_after
-from paper_assets.time_limit import limited
+from paper_assets.retrying import RetryPolicy, limited, retry_after
 
 if TYPE_CHECKING:
     import httpx2

@@ -191,7 +191,7 @@ _NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, "de
 
 
 class AnswerCache(Protocol):
-    """Cache answers by content (I5); `stores/answers.py` keeps them in the warehouse."""
+    """Cache answers by content (I5); `stores/llm_answers.py` keeps them in the warehouse."""
 
     def get(self, key: str) -> str | None:
         """Return the stored answer; None if there is none."""

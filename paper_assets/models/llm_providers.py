@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, estimated_tokens
-from paper_assets.retrying import retry_after
+from paper_assets.retrying import limited, retry_after
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.secrets import HIDDEN, hiding
-from paper_assets.time_limit import limited
 
 if TYPE_CHECKING:
     import ssl

@@ -24,7 +24,7 @@ from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, named_error
 from paper_assets.pipeline.staleness import SENT_WITHIN
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.digests import Delivery, State, claim, deliveries, note
+from paper_assets.stores.deliveries import Delivery, State, claim, deliveries, note
 
 _PASSWORD = "PAPER_ASSETS_SMTP_PASSWORD"  # noqa: S105  # the variable's name
 

@@ -44,8 +44,8 @@ from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
 from paper_assets.sources.source import seconds_from_now
-from paper_assets.stores.answers import StoredAnswers
 from paper_assets.stores.documents import DataType, Where, text_before
+from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line

@@ -16,16 +16,14 @@ from paper_assets.errors import NotComputed
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.settings import Settings
-from paper_assets.stores.digests import (
-    IN_FEED,
+from paper_assets.stores.digest_files import IN_FEED, feed_is_current, version_of_pages
+from paper_assets.stores.digest_inputs import (
     DigestInputs,
     DigestMade,
     Key,
-    feed_is_current,
     papers_of_digests,
     rows_of_digests,
     settings_of_pages,
-    version_of_pages,
 )
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id

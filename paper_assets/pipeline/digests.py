@@ -35,19 +35,16 @@ from paper_assets.pipeline.step import (
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
-from paper_assets.stores.digests import (
+from paper_assets.stores.digest_files import (
     FEED,
     IN_FEED,
-    DigestInputs,
-    DigestMade,
-    Key,
     days_with_pages,
     digest_path,
     keep_digest,
     read_page,
-    remember_digests,
     version_of_pages,
 )
+from paper_assets.stores.digest_inputs import DigestInputs, DigestMade, Key, remember_digests
 from paper_assets.stores.rankings import (
     ranking,
 )

@@ -32,19 +32,17 @@ from paper_assets.pipeline.step import (
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.settings import RewritingConfig, Settings
-from paper_assets.stores.digests import (
-    IN_FEED,
+from paper_assets.stores.deliveries import deliveries
+from paper_assets.stores.digest_files import IN_FEED, pages_state, stored_version
+from paper_assets.stores.digest_inputs import (
     code_state,
     current_feed,
-    deliveries,
     digests_made,
-    pages_state,
     papers_of_digests,
     remember_digests,
     remember_feed,
     rows_of_digests,
     settings_of_pages,
-    stored_version,
 )
 from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
 from paper_assets.stores.embeddings import days_without_vectors

@@ -20,17 +20,10 @@ from paper_assets.progress import Progress, ignore_progress
 from paper_assets.ranking.verifier import Verifier, open_verifier
 from paper_assets.settings import Settings
 from paper_assets.sources.source import Access, seconds_from_now
-from paper_assets.stores.answers import (
-    ScholarRecord,
-    StoredAnswers,
-    filled,
-    keep_answers,
-    keep_records,
-    known_answers,
-    records_of,
-)
-from paper_assets.stores.digests import code_state
+from paper_assets.stores.digest_inputs import code_state
 from paper_assets.stores.kept_settings import kept_environment
+from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
 from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 

@@ -22,7 +22,7 @@ from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.retrieval.stance import Label, Labels, Passage, StanceJudge, checked_label, no_judge
 from paper_assets.settings import Settings
-from paper_assets.stores.answers import keep_answers, known_answers
+from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.sentences import sentence_spans

@@ -32,12 +32,12 @@ from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.retrying import limited
 from paper_assets.settings import FilesBehind, Settings
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Access
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.time_limit import limited
 
 State = Literal["ok", "unused", "warning", "problem"]
 _KNOWN_PAPER = "1706.03762"  # a paper that exists, requested from arXiv as a test

@@ -28,8 +28,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited, SourceError, StoreBusy, StoreUnwritable
 from paper_assets.locks import store_lock
-from paper_assets.retrying import LONGEST_WAIT, RetryPolicy, retry_after
-from paper_assets.time_limit import limited
+from paper_assets.retrying import LONGEST_WAIT, RetryPolicy, limited, retry_after
 
 
 class _QueueTooLong(RateLimited):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper
-from paper_assets.paper_id import PaperId
+from paper_assets.paper_id import ARXIV, PaperId
 from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -168,3 +168,15 @@ class Source:
     words_only: bool = False  # searches ignore author and category
     # Raises InvalidInput for a question that the source does not support.
     check_question: Callable[[Question], None] | None = None
+
+
+def prefixes_of_fetched_sources(settings: Settings) -> tuple[str, ...]:
+    """Return the id prefixes of the sources whose days are fetched, in their order of precedence.
+
+    Raises InvalidInput as `sources_of_days` does.
+    """
+    if tuple(settings.sources) == (ARXIV,):  # the default, known without the code that fetches
+        return (ARXIV,)
+    from paper_assets.sources.table import sources_of_days  # imports requests and every source
+
+    return tuple(source.prefix for source in sources_of_days(settings) if source.prefix)

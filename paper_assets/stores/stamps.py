@@ -53,7 +53,7 @@ def forget_stamps(warehouse: Path) -> None:
 
 
 def digests_file(warehouse: Path) -> Path:
-    """Return the path of what is remembered of digests (stores/digests.py), beside the warehouse."""
+    """Return the path of what is remembered of digests (stores/digest_inputs.py), beside the warehouse."""
     return warehouse.with_name(f"{warehouse.name}.digests")
 
 

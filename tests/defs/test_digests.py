@@ -24,7 +24,7 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
-from paper_assets.stores import digests as stored_digests
+from paper_assets.stores import digest_inputs
 from paper_assets.stores.documents import replace_retrievals
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
@@ -329,7 +329,7 @@ def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_ha
     )
     asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
     assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == []
-    monkeypatch.setattr(stored_digests, "code_state", lambda: "another version")
+    monkeypatch.setattr(digest_inputs, "code_state", lambda: "another version")
     assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
     digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
     assert stale(STEP.tracked, graph.workspace, asked) == [] and len(rendered) == 4

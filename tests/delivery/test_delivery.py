@@ -25,9 +25,9 @@ from paper_assets.pipeline.digests import STEP, outgoing_digest
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
+from paper_assets.retrying import limited
 from paper_assets.settings import load_settings
-from paper_assets.stores.digests import claim, deliveries, note
-from paper_assets.time_limit import limited
+from paper_assets.stores.deliveries import claim, deliveries, note
 from tests.defs.test_digests import MONDAY, NOW, TUESDAY, Graph
 from tests.delivery.mail_server import PASSWORD, USER, Mailbox, dripping_mail_server, mail_server
 from tests.desk import Desk

@@ -13,7 +13,7 @@ import pytest
 from paper_assets.rewriting.loop import advance, decide
 from paper_assets.rewriting.writing import open_writer
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.answers import StoredAnswers
+from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import process

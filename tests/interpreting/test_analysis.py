@@ -28,7 +28,7 @@ from paper_assets.interpreting.analysis import (
 )
 from paper_assets.interpreting.papers import FetchedPaper
 from paper_assets.models.llm_config import Usage
-from paper_assets.stores.answers import StoredAnswers
+from paper_assets.stores.llm_answers import StoredAnswers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
 from tests.loopback import Answer

@@ -13,8 +13,8 @@ from paper_assets.paper import Paper
 from paper_assets.pipeline.workspace import enricher, open_workspace
 from paper_assets.sources import semantic_scholar
 from paper_assets.sources.semantic_scholar import Enriched
-from paper_assets.stores.answers import ScholarRecord, keep_records, records_of
 from paper_assets.stores.papers import find_paper
+from paper_assets.stores.scholar_records import ScholarRecord, keep_records, records_of
 from tests.interpreting.outside import DAY, Outside, titled
 from tests.loopback import Answer
 from tests.loopback_semantic_scholar import found_json, scholar_paper

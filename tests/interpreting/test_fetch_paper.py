@@ -23,8 +23,8 @@ from paper_assets.errors import (
 from paper_assets.interpreting.analysis import interpret_paper
 from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping, fetched_to_mapping
 from paper_assets.stores import warehouse as turns
-from paper_assets.stores.answers import ScholarRecord, keep_records
 from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.scholar_records import ScholarRecord, keep_records
 from paper_assets.stores.warehouse import Warehouse
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf, scanned_pdf

@@ -17,7 +17,7 @@ from paper_assets.interfaces import background
 from paper_assets.interfaces.page import evidence, overview, rewrite_views, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, interests_of
-from paper_assets.stores.digests import claim
+from paper_assets.stores.deliveries import claim
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paper_assets.progress import WorkEnded
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.answers import keep_answers, known_answers
+from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import KEY, LoopbackLLM, Request, Says, fault, hang, loopback_llm, says
 from tests.ranking.calling import called

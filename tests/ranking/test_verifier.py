@@ -398,7 +398,7 @@ def test_a_missing_model_keeps_no_earlier_ranking_in_memory() -> None:
 
 
 def test_the_second_run_uses_the_stored_verdicts_without_a_call(tmp_path: Path) -> None:
-    from paper_assets.stores.answers import keep_answers, known_answers
+    from paper_assets.stores.llm_answers import keep_answers, known_answers
     from paper_assets.stores.warehouse import Warehouse
 
     warehouse = Warehouse(tmp_path / "warehouse.duckdb", deadline=10)

@@ -20,9 +20,8 @@ import pyarrow as pa
 from paper_assets.paper import embedded_text, text_hash
 from paper_assets.paper_id import ARXIV
 from paper_assets.profile import Profile, profile_content
-from paper_assets.stores.answers import ScholarRecord, keep_answer, keep_answers, keep_records
 from paper_assets.stores.best_practices import BestPractice, add_missing
-from paper_assets.stores.digests import claim
+from paper_assets.stores.deliveries import claim
 from paper_assets.stores.documents import Document, replace_documents, replace_retrievals
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.feedback import (
@@ -35,6 +34,8 @@ from paper_assets.stores.feedback import (
     replace_model,
 )
 from paper_assets.stores.harvests import Place, keep_listing, keep_page
+from paper_assets.stores.kept_answers import keep_answer
+from paper_assets.stores.llm_answers import keep_answers
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import candidate_schema, ranking_schema, replace_candidates, replace_ranking
 from paper_assets.stores.rewrite_progress import (
@@ -46,6 +47,7 @@ from paper_assets.stores.rewrite_progress import (
     replace_set,
 )
 from paper_assets.stores.rewrites import Attempt, NewItem
+from paper_assets.stores.scholar_records import ScholarRecord, keep_records
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 from tests.invented_papers import MONDAY, TUESDAY, paper

@@ -7,7 +7,6 @@ import pytest
 
 from paper_assets.paper import text_hash
 from paper_assets.small_files import file_state
-from paper_assets.stores.answers import keep_answers
 from paper_assets.stores.best_practices import (
     BestPractice,
     add_missing,
@@ -21,6 +20,7 @@ from paper_assets.stores.best_practices import (
 )
 from paper_assets.stores.chroma_collections import sync_best_practices
 from paper_assets.stores.embeddings import keep_vectors
+from paper_assets.stores.llm_answers import keep_answers
 from paper_assets.stores.vectors import VectorIndex, fetch
 from paper_assets.stores.warehouse import Warehouse
 from tests.rewriting.invented_archive import practice

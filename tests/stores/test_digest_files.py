@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
-from paper_assets.stores.digests import keep_digest, read_page
+from paper_assets.stores.digest_files import keep_digest, read_page
 from tests.invented_papers import allow_files_of, listing, process
 
 DAY = date(2026, 3, 13)

@@ -14,8 +14,8 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
-from paper_assets.stores.answers import known_answers
 from paper_assets.stores.best_practices import best_practices
+from paper_assets.stores.llm_answers import known_answers
 from paper_assets.stores.migrations.upgrade import FIRST, MIGRATIONS, Migration
 from paper_assets.stores.profiles import last_good_profile
 from paper_assets.stores.rankings import previous_ranking, ranking

@@ -38,7 +38,7 @@ from paper_assets.retrieval.cited_answer import (
     compare_answers,
     numbered,
 )
-from paper_assets.stores.answers import KeptAnswer, keep_answer, kept_answers, remove_answer
+from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 

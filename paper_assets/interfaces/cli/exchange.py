@@ -29,7 +29,7 @@ from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zoter
 from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
-from paper_assets.stores.digests import Delivery
+from paper_assets.stores.deliveries import Delivery
 from paper_assets.text.cleaning import without_controls
 
 Collections = Annotated[

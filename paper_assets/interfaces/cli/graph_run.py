@@ -27,7 +27,7 @@ from paper_assets.pipeline.step import Grid, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.small_files import file_state
-from paper_assets.stores.digests import digest_path
+from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.stamps import keep_stamp

@@ -35,7 +35,7 @@ from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.profile import load_profile, profile_folders
 from paper_assets.small_files import read_json
-from paper_assets.stores.digests import digest_path
+from paper_assets.stores.digest_files import digest_path
 
 _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
 

@@ -24,7 +24,7 @@ _LISTED = 7  # days of each profile; earlier ones are read by their address
 
 def digest_days(settings: Settings, profile: str) -> list[date]:
     """Return the days of which the profile has a digest, ascending."""
-    from paper_assets.stores.digests import days_with_pages
+    from paper_assets.stores.digest_files import days_with_pages
 
     if not PROFILE_NAME.fullmatch(profile):
         raise InvalidInput("profile: no such profile; list_profiles names them")
@@ -41,7 +41,7 @@ def digest_text(settings: Settings, profile: str, day: date | None) -> tuple[dat
     """Return the day (None: the newest) and its digest in Markdown. Raises InvalidInput, NotComputed,
     StoreUnwritable.
     """
-    from paper_assets.stores.digests import read_page
+    from paper_assets.stores.digest_files import read_page
 
     days = digest_days(settings, profile)
     if day is None and days:

@@ -32,7 +32,7 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
-from paper_assets.stores.answers import KeptAnswer, kept_answers
+from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
 from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line

@@ -1,231 +1,25 @@
-"""Store digests as files for people and feed readers, what each was made from, and which was sent where.
+"""Fingerprint what digests are made from, and remember which were found current.
 
-Files are `<profile>/<day>.html`, `.md`, and one `feed.atom` per profile. A file appears complete or not at all, and
-equal content does not touch it. A removed profile keeps its digests.
-
-Inputs: a fingerprint covers every stored row that a digest reads, and some that it does not, so that a current digest
-is recognized without making it again: with an equal fingerprint the pages are equal, with another one they may be. The
+A fingerprint covers every stored row that a digest reads, and some that it does not, so that a current digest is
+recognized without making it again: with an equal fingerprint the pages are equal, with another one they may be. The
 file of fingerprints is beside the warehouse and can be removed at any time; then digests are compared by making them
 once. To add something that a digest reads, add its rows to `_ROWS`.
-
-Deliveries are an outbox: each digest is sent at most once (Z3). A row is written before anything is sent. A process
-killed between sending and recording leaves the row as `sending`: whether the message arrived is unknown, so the row is
-reported in that state and never sent again automatically.
 """
 
 import json
-import os
-import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
-from paper_assets.errors import InvalidProfile, StoreUnwritable
-from paper_assets.locks import store_lock
-from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
-from paper_assets.small_files import UNFINISHED, file_state, remove_unfinished, write_file
+from paper_assets.small_files import file_state
 from paper_assets.stores.stamps import digests_file
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
-
-FEED = "feed.atom"
-IN_FEED = 30  # digests
-_PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
-
-
-def digest_path(folder: Path, profile: str, day: date, ending: str) -> Path:
-    """Return the path of a day's page. Raises InvalidProfile for a name that cannot name a folder."""
-    if not PROFILE_NAME.fullmatch(profile):
-        raise InvalidProfile(f"profile name {profile!r} cannot name a folder; use a-z, 0-9, _ and -")
-    return folder / profile / f"{day.isoformat()}.{ending}"
-
-
-def read_page(folder: Path, profile: str, day: date, ending: str) -> bytes | None:
-    """Read a day's page, or None if there is none. Raises InvalidProfile, StoreUnwritable."""
-    path = digest_path(folder, profile, day, ending)
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as fault:
-        raise StoreUnwritable(f"{path} cannot be read: {fault.strerror}; check permissions") from None
-
-
-def keep_digest(
-    folder: Path,
-    profile: str,
-    day: date,
-    pages: Mapping[str, bytes],
-    *,
-    feed: Callable[[Sequence[tuple[date, str]]], bytes],
-    latest: int,
-    deadline: float,
-) -> bool:
-    """Write the day's `pages` (by ending, `html` among them) and the profile's feed; return False if nothing changed.
-
-    `feed` builds the feed from the HTML pages of the `latest` days that have one, ascending. Processes take turns, so
-    that no day is missing from the feed. Raises StoreBusy, StoreUnwritable, InvalidProfile.
-    """
-    target = digest_path(folder, profile, day, "html").parent
-    try:
-        with store_lock(target / ".writing", deadline=deadline):
-            remove_unfinished(target)
-            written = [_put(target / f"{day.isoformat()}.{ending}", content) for ending, content in pages.items()]
-            written.append(_put(target / FEED, feed(_newest(target, latest))))
-    except OSError as fault:
-        raise StoreUnwritable(
-            f"{target} cannot take the digest: {fault.strerror}; free space, check permissions or set OUTPUT_DIR"
-        ) from None
-    return any(written)
-
-
-def feed_is_current(
-    folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
-) -> bool:
-    """Check whether the profile's feed matches its pages; without pages there is no feed. Raises InvalidProfile,
-    StoreUnwritable.
-    """
-    target = digest_path(folder, profile, date.min, "html").parent
-    try:
-        pages = _newest(target, latest)
-        return bool(pages) and (target / FEED).read_bytes() == feed(pages)
-    except FileNotFoundError:
-        return False
-    except OSError as fault:
-        raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
-
-
-def pages_state(folder: Path, profile: str, *, latest: int, day: date | None = None) -> str:
-    """Return a text that changes with every file that `feed_is_current` reads, and with the pages of `day`.
-
-    Raises InvalidProfile.
-    """
-    target = digest_path(folder, profile, date.min, "html").parent
-    names = [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
-    names += [f"{day}.html", f"{day}.md"] if day else []
-    return f"{file_state(target / name for name in names)}"
-
-
-def unfinished_profiles(folder: Path) -> set[str]:
-    """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
-    return {left.parent.name for left in folder.glob(f"*/{UNFINISHED}*")}
-
-
-def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
-    """Read the HTML pages of the `latest` days that have one, ascending."""
-    days = _newest_days(target, latest)
-    return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
-
-
-def days_with_pages(target: Path) -> list[date]:
-    """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
-    return _newest_days(target, None)
-
-
-def _newest_days(target: Path, latest: int | None) -> list[date]:
-    """Return the `latest` days with a page (None: all), ascending; files with other names are ignored."""
-    names: list[str] = []
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(target) as entries:
-        names = sorted((entry.name for entry in entries), reverse=True)
-    found: list[date] = []
-    for name in names:
-        if len(found) == latest:
-            break
-        if named := _PAGE.fullmatch(name):
-            with suppress(ValueError):  # a user's file such as 2026-99-99.html
-                found.append(date.fromisoformat(named[1]))
-    return found[::-1]
-
-
-def _put(path: Path, content: bytes) -> bool:
-    """Write a complete file under its name in one step; return False if it already has this content."""
-    with suppress(FileNotFoundError):
-        if path.read_bytes() == content:
-            return False
-    write_file(path, content)
-    return True
-
-
-State = Literal["sending", "sent", "failed"]
-_LONGEST_REASON = 300  # characters
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """Represent the state of a digest on one channel. `sending`: in progress or unknown; `reason` explains it."""
-
-    profile: str
-    day: date
-    channel: str
-    state: State
-    reason: str | None
-    tried_at: datetime
-
-
-def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: datetime, again: bool = False) -> bool:
-    """Claim a delivery so that no other process sends it; False if it was sent, is in progress, or its outcome is
-    unknown.
-
-    `again`: an operator requested sending it whatever the state.
-    """
-    with warehouse.writing() as connection:
-        rows = connection.execute(
-            "select state from digest_deliveries where profile = ? and day = ? and channel = ?", [profile, day, channel]
-        ).fetchall()
-        if rows and rows[0][0] != "failed" and not again:
-            return False
-        connection.execute(
-            "insert or replace into digest_deliveries values (?, ?, ?, 'sending', null, ?)",
-            [profile, day, channel, stored_time(now)],
-        )
-    return True
-
-
-def note(
-    warehouse: Warehouse, profile: str, day: date, channel: str, state: State, reason: str | None, *, now: datetime
-) -> None:
-    """Record the outcome of a claimed delivery."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            """
-            update digest_deliveries
-            set state = $state, reason = $reason, tried_at = $tried_at
-            where profile = $profile and day = $day and channel = $channel
-            """,
-            {
-                "state": state,
-                "reason": reason and reason[:_LONGEST_REASON],
-                "tried_at": stored_time(now),
-                "profile": profile,
-                "day": day,
-                "channel": channel,
-            },
-        )
-
-
-def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) -> list[Delivery]:
-    """Return the delivery attempts for these profiles' days from `since` on, by profile, day and channel."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select profile, day, channel, state, reason, tried_at
-            from digest_deliveries
-            where profile in (select unnest($profiles::varchar[])) and day >= $since
-            order by profile, day, channel
-            """,
-            {"profiles": list(profiles), "since": since},
-        ).fetchall()
-    return [
-        Delivery(profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=read_time(row[5]))
-        for row in rows
-    ]
-
+from paper_assets.stores.warehouse import Warehouse
 
 Key = tuple[str, date]  # profile and day
 _PATIENCE = 5.0  # seconds for another writer, which takes milliseconds
@@ -360,18 +154,6 @@ def code_state() -> str:
 def settings_of_pages(settings: Settings) -> str:
     """Return what the pages depend on in addition to stored rows: settings and the code of this package."""
     return repr((settings.rewriting, settings.desk_url, code_state()))
-
-
-def version_of_pages(pages: Sequence[bytes]) -> str:
-    """Return the fingerprint of a day's pages."""
-    return sha256(b"\0".join(pages)).hexdigest()[:32]
-
-
-def stored_version(folder: Path, profile: str, day: date) -> str | None:
-    """Return the fingerprint of a day's stored pages; None if one is missing."""
-    pages = [read_page(folder, profile, day, ending) for ending in ("html", "md")]
-    whole = [page for page in pages if page is not None]
-    return version_of_pages(whole) if len(whole) == len(pages) else None
 
 
 def rows_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: str) -> dict[Key, str]:

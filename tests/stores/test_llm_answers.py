@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from paper_assets.models.llm import LanguageModel
-from paper_assets.stores.answers import StoredAnswers, keep_answers, known_answers
+from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import loopback_llm, says
 

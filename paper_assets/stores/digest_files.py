@@ -1,0 +1,147 @@
+"""Store digests as files for people and feed readers.
+
+Files are `<profile>/<day>.html`, `.md`, and one `feed.atom` per profile. A file appears complete or not at all, and
+equal content does not touch it. A removed profile keeps its digests.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+
+from paper_assets.errors import InvalidProfile, StoreUnwritable
+from paper_assets.locks import store_lock
+from paper_assets.profile import PROFILE_NAME
+from paper_assets.small_files import UNFINISHED, file_state, remove_unfinished, write_file
+
+FEED = "feed.atom"
+IN_FEED = 30  # digests
+_PAGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.html")
+
+
+def digest_path(folder: Path, profile: str, day: date, ending: str) -> Path:
+    """Return the path of a day's page. Raises InvalidProfile for a name that cannot name a folder."""
+    if not PROFILE_NAME.fullmatch(profile):
+        raise InvalidProfile(f"profile name {profile!r} cannot name a folder; use a-z, 0-9, _ and -")
+    return folder / profile / f"{day.isoformat()}.{ending}"
+
+
+def read_page(folder: Path, profile: str, day: date, ending: str) -> bytes | None:
+    """Read a day's page, or None if there is none. Raises InvalidProfile, StoreUnwritable."""
+    path = digest_path(folder, profile, day, ending)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        raise StoreUnwritable(f"{path} cannot be read: {fault.strerror}; check permissions") from None
+
+
+def keep_digest(
+    folder: Path,
+    profile: str,
+    day: date,
+    pages: Mapping[str, bytes],
+    *,
+    feed: Callable[[Sequence[tuple[date, str]]], bytes],
+    latest: int,
+    deadline: float,
+) -> bool:
+    """Write the day's `pages` (by ending, `html` among them) and the profile's feed; return False if nothing changed.
+
+    `feed` builds the feed from the HTML pages of the `latest` days that have one, ascending. Processes take turns, so
+    that no day is missing from the feed. Raises StoreBusy, StoreUnwritable, InvalidProfile.
+    """
+    target = digest_path(folder, profile, day, "html").parent
+    try:
+        with store_lock(target / ".writing", deadline=deadline):
+            remove_unfinished(target)
+            written = [_put(target / f"{day.isoformat()}.{ending}", content) for ending, content in pages.items()]
+            written.append(_put(target / FEED, feed(_newest(target, latest))))
+    except OSError as fault:
+        raise StoreUnwritable(
+            f"{target} cannot take the digest: {fault.strerror}; free space, check permissions or set OUTPUT_DIR"
+        ) from None
+    return any(written)
+
+
+def feed_is_current(
+    folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
+) -> bool:
+    """Check whether the profile's feed matches its pages; without pages there is no feed. Raises InvalidProfile,
+    StoreUnwritable.
+    """
+    target = digest_path(folder, profile, date.min, "html").parent
+    try:
+        pages = _newest(target, latest)
+        return bool(pages) and (target / FEED).read_bytes() == feed(pages)
+    except FileNotFoundError:
+        return False
+    except OSError as fault:
+        raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
+
+
+def pages_state(folder: Path, profile: str, *, latest: int, day: date | None = None) -> str:
+    """Return a text that changes with every file that `feed_is_current` reads, and with the pages of `day`.
+
+    Raises InvalidProfile.
+    """
+    target = digest_path(folder, profile, date.min, "html").parent
+    names = [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
+    names += [f"{day}.html", f"{day}.md"] if day else []
+    return f"{file_state(target / name for name in names)}"
+
+
+def unfinished_profiles(folder: Path) -> set[str]:
+    """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
+    return {left.parent.name for left in folder.glob(f"*/{UNFINISHED}*")}
+
+
+def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
+    """Read the HTML pages of the `latest` days that have one, ascending."""
+    days = _newest_days(target, latest)
+    return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
+
+
+def days_with_pages(target: Path) -> list[date]:
+    """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
+    return _newest_days(target, None)
+
+
+def _newest_days(target: Path, latest: int | None) -> list[date]:
+    """Return the `latest` days with a page (None: all), ascending; files with other names are ignored."""
+    names: list[str] = []
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(target) as entries:
+        names = sorted((entry.name for entry in entries), reverse=True)
+    found: list[date] = []
+    for name in names:
+        if len(found) == latest:
+            break
+        if named := _PAGE.fullmatch(name):
+            with suppress(ValueError):  # a user's file such as 2026-99-99.html
+                found.append(date.fromisoformat(named[1]))
+    return found[::-1]
+
+
+def _put(path: Path, content: bytes) -> bool:
+    """Write a complete file under its name in one step; return False if it already has this content."""
+    with suppress(FileNotFoundError):
+        if path.read_bytes() == content:
+            return False
+    write_file(path, content)
+    return True
+
+
+def version_of_pages(pages: Sequence[bytes]) -> str:
+    """Return the fingerprint of a day's pages."""
+    return sha256(b"\0".join(pages)).hexdigest()[:32]
+
+
+def stored_version(folder: Path, profile: str, day: date) -> str | None:
+    """Return the fingerprint of a day's stored pages; None if one is missing."""
+    pages = [read_page(folder, profile, day, ending) for ending in ("html", "md")]
+    whole = [page for page in pages if page is not None]
+    return version_of_pages(whole) if len(whole) == len(pages) else None

@@ -1,0 +1,68 @@
+"""Store answers to questions that a reader keeps: they can be read, exported and asked again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """An answer as it was kept: `options` and `answer` hold JSON values."""
+
+    number: int
+    question: str
+    asked_at: datetime
+    options: Mapping[str, Any]
+    answer: Mapping[str, Any]
+
+
+def keep_answer(
+    warehouse: Warehouse, question: str, *, options: Mapping[str, Any], answer: Mapping[str, Any], now: datetime
+) -> int:
+    """Store an answer and return its number. Raises StoreError."""
+    with warehouse.writing() as connection:
+        [(number,)] = connection.execute("select coalesce(max(number), 0) + 1 from kept_answers").fetchall()
+        connection.execute(
+            "insert into kept_answers values ($number, $question, $asked_at, $options, $answer)",
+            {
+                "number": number,
+                "question": question,
+                "asked_at": stored_time(now),
+                "options": json.dumps(dict(options), ensure_ascii=False),
+                "answer": json.dumps(dict(answer), ensure_ascii=False),
+            },
+        )
+    return int(number)
+
+
+def kept_answers(warehouse: Warehouse, number: int | None = None) -> list[KeptAnswer]:
+    """Return the kept answers, oldest first, or the one with a number. Raises StoreError."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select number, question, asked_at, options, answer from kept_answers "
+            "where $number is null or number = $number order by number",
+            {"number": number},
+        ).fetchall()
+    return [
+        KeptAnswer(
+            number=found,
+            question=question,
+            asked_at=read_time(asked_at),
+            options=json.loads(options),
+            answer=json.loads(answer),
+        )
+        for found, question, asked_at, options, answer in rows
+    ]
+
+
+def remove_answer(warehouse: Warehouse, number: int) -> bool:
+    """Delete a kept answer; returns whether there was one. Raises StoreError."""
+    with warehouse.writing() as connection:
+        removed = connection.execute(
+            "delete from kept_answers where number = $number returning number", {"number": number}
+        ).fetchall()
+    return bool(removed)

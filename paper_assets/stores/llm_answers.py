@@ -1,0 +1,63 @@
+"""Store answers of language models by content, so that an equal question is not paid for again (SPEC I5, G5)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from paper_assets.stores.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswers:
+    """Cache the answers of `models.llm.LanguageModel` in the warehouse."""
+
+    warehouse: Warehouse
+
+    def get(self, key: str) -> str | None:
+        """Return the answer stored for `key`, as JSON text."""
+        return known_answers(self.warehouse, [key]).get(key)
+
+    def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
+        """Store one answer and its tokens."""
+        keep_answers(self.warehouse, {key: answer}, model=model, input_tokens=input_tokens, output_tokens=output_tokens)
+
+
+def known_answers(warehouse: Warehouse, keys: Iterable[str]) -> dict[str, str]:
+    """Return the stored answers among `keys`, in one unit of work."""
+    distinct = sorted(set(keys))
+    if not distinct:
+        return {}
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select key, answer from llm_answers where key in (select unnest($keys))", {"keys": distinct}
+        ).fetchall()
+    return dict(rows)
+
+
+def keep_answers(
+    warehouse: Warehouse,
+    answers: Mapping[str, str],
+    *,
+    model: str,
+    input_tokens: int | None = None,
+    output_tokens: int | None = None,
+) -> None:
+    """Store answers (JSON text by key) in one transaction. Tokens are those of the whole call, so pass them for one
+    answer only.
+    """
+    if not answers:
+        return
+    with warehouse.writing() as connection:
+        connection.execute(
+            """
+            insert into llm_answers
+            select unnest($keys), $model, unnest($answers), $input_tokens, $output_tokens
+            on conflict do nothing
+            """,
+            {
+                "keys": list(answers),
+                "answers": list(answers.values()),
+                "model": model,
+                "input_tokens": input_tokens,
+                "output_tokens": output_tokens,
+            },
+        )
