@@ -9,13 +9,13 @@ export PYTHONWARNINGS := ignore::DeprecationWarning
 # Compiled modules are kept, also where the environment forbids it: otherwise each process compiles all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick dev desk docs check format lock storm bench scale-test llm-test clean
+.PHONY: demo test quick nightly dev desk docs check format lock storm bench scale-test llm-test clean
 
 demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## run every test, on five processes because many of them wait
-	$(BIN)/python -m pytest -n 5 --dist worksteal
+test: $(VENV)/installed   ## run every test, on four processes because many of them wait
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 # What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
 QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
@@ -23,6 +23,9 @@ QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/fau
 
 quick: $(VENV)/installed  ## run the tests that need no other process and no recorded data, in a few minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+nightly: $(VENV)/installed ## run the tests of generated examples with ten times as many, other ones each time
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m hypothesis --hypothesis-profile=nightly
 
 dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
 	$(BIN)/python -m paper_assets.interfaces.supervisor

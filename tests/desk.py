@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from typing import Any
 
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.warehouse import Warehouse
-from tests.forked_commands import Ended, can_fork, run_forked
+from tests.forked_commands import Command, Ended, ForkedCommand, can_fork, run_forked
+from tests.waiting import PATIENCE, until
 
-PATIENCE = 800  # seconds for a command that takes a few on an idle machine
 COMMAND = [sys.executable, "-c", "from paper_assets.interfaces.cli.app import program; program()"]
 
 
@@ -62,10 +61,17 @@ class Desk:
         file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
         return file
 
-    def start(self, *arguments: str, **more: str) -> "subprocess.Popen[str]":
-        """Start the command as a process with its own process group."""
+    def start(self, *arguments: str, before: str = "", **more: str) -> Command:
+        """Start the command as a process with its own process group; `before` is code that it runs first."""
+        environ = {**os.environ, **self.environment, **more}
+        if can_fork(environ):
+            return ForkedCommand(arguments, folder=self.folder, environ=environ, before=before)
+        return self.start_interpreter(*arguments, before=before, **more)
+
+    def start_interpreter(self, *arguments: str, before: str = "", **more: str) -> "subprocess.Popen[str]":
+        """Start the command as `start` does, always in a new interpreter, which inherits what this process ignores."""
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*COMMAND[:-1], f"{before}\n{COMMAND[-1]}", *arguments],
             cwd=self.folder,
             env={**os.environ, **self.environment, **more},
             stdout=subprocess.PIPE,
@@ -131,12 +137,9 @@ class Desk:
 
     def happens(self, happened: Callable[[], bool], *, within: float) -> bool:
         """Wait up to `within` seconds for the daemon; return whether the condition became true."""
-        ends = time.monotonic() + within
-        while not happened():
-            if time.monotonic() > ends:
-                return False
-            time.sleep(0.25)
-        return True
+        with suppress(AssertionError):
+            return until(happened, within=within)
+        return False
 
     def last_words(self) -> str:
         """Return the end of the daemon's log."""
@@ -212,7 +215,7 @@ def no_clock() -> datetime:
     raise AssertionError("this code must not read the time")
 
 
-def end(process: "subprocess.Popen[str]") -> None:
+def end(process: Command) -> None:
     """Stop a server, and kill it if it does not stop."""
     process.send_signal(signal.SIGTERM)
     try:

@@ -56,6 +56,14 @@ def free_port() -> int:
             return port
 
 
+def listens(port: int) -> bool:
+    """Return whether a server on this machine accepts connections."""
+    with suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    return False
+
+
 @contextmanager
 def refusing_port() -> Iterator[int]:
     """A port that refuses connections: it is taken, so that no server gets it meanwhile, and nothing listens."""

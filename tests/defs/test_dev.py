@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from tests.desk import Desk
 from tests.loopback import Answer, free_port
 from tests.loopback_arxiv import loopback_arxiv
+from tests.waiting import until
 
 MODULE = "paper_assets.interfaces.supervisor"
 WORKSPACE = Path(__file__).parents[2] / "workspace.yaml"
@@ -66,20 +66,19 @@ def started(
             start_new_session=True,
         )
     try:
-        ends = time.monotonic() + PATIENCE
-        while True:
-            try:
-                if asked(port, "GET", "/server_info")[0] == 200:
-                    break
-            except OSError:
-                if process.poll() is not None or time.monotonic() > ends:
-                    pytest.fail(log.read_text("utf-8")[-4000:])
-            time.sleep(0.2)
+        until(lambda: answers(port) or process.poll() is not None, report=lambda: log.read_text("utf-8")[-4000:])
+        assert process.poll() is None, log.read_text("utf-8")[-4000:]
         yield process, port
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def answers(port: int) -> bool:
+    with suppress(OSError):
+        return asked(port, "GET", "/server_info")[0] == 200
+    return False
 
 
 @pytest.fixture(scope="module")

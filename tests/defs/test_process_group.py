@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 PATIENCE = 300  # seconds for processes that start in one on an idle machine
 _DEAF = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; print('deaf', flush=True)"
 # A member that ignores every signal it can, a child of it that does too, and a child that was left to init.
@@ -66,10 +68,7 @@ def guards(mark: Path) -> list[int]:
 
 def wait_until_ended(mark: Path) -> None:
     """Wait for all processes to end: much less than the 600 s for which their members sleep."""
-    ends = time.monotonic() + PATIENCE
-    while left := processes(mark):
-        assert time.monotonic() < ends, left
-        time.sleep(0.1)
+    until(lambda: not processes(mark), report=lambda: processes(mark))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
@@ -84,18 +83,15 @@ def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
         process = subprocess.Popen(
             command, env={**os.environ, "MARK": str(tmp_path)}, stdout=written, cwd=Path(__file__).parents[2]
         )
-    began = time.monotonic()
     # Two processes write, so the order of their words is not known, and the last child may still be starting.
-    while sorted(out.read_text("utf-8").split()) != ["deaf", "deaf", "started"] or len(processes(tmp_path)) < 5:
-        assert process.poll() is None
-        assert time.monotonic() - began < PATIENCE, (out.read_text("utf-8"), processes(tmp_path))
-        time.sleep(0.1)
+    until(
+        lambda: sorted(out.read_text("utf-8").split()) == ["deaf", "deaf", "started"] and len(processes(tmp_path)) >= 5,
+        report=lambda: (process.poll(), out.read_text("utf-8"), processes(tmp_path)),
+    )
     if way == "guard killed first":
         [guard] = guards(tmp_path)
         os.kill(guard, signal.SIGKILL)
-        while guards(tmp_path) in ([], [guard]):
-            assert time.monotonic() - began < PATIENCE
-            time.sleep(0.1)
+        until(lambda: guards(tmp_path) not in ([], [guard]))
     process.send_signal(signal.Signals[way] if way in signal.Signals.__members__ else signal.SIGKILL)
     process.wait(timeout=PATIENCE)
     wait_until_ended(tmp_path)
@@ -113,10 +109,8 @@ print(started.pid, flush=True)
     with out.open("wb") as written:
         environment = {**os.environ, "MARK": str(tmp_path)}
         subprocess.run([sys.executable, "-c", command], env=environment, stdout=written, check=True)
-    began = time.monotonic()
-    while len(words := out.read_text("utf-8").split()) < 4:
-        assert time.monotonic() - began < PATIENCE
-        time.sleep(0.1)
+    until(lambda: len(out.read_text("utf-8").split()) >= 4)
+    words = out.read_text("utf-8").split()
     for pid in processes(tmp_path):
         with suppress(ProcessLookupError):  # the child that leaves another one to init may be ending
             os.kill(pid, signal.SIGHUP)

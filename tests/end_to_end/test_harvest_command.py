@@ -3,13 +3,13 @@
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
-from tests.desk import PATIENCE, Desk
+from tests.desk import Desk
 from tests.loopback import Answer
 from tests.loopback_oai import LoopbackOai, loopback_oai, recorded_oai
 from tests.pipeline.test_harvest import in_both_formats, months
+from tests.waiting import until
 
 MONTHS = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs", "--json")
 RECORDED = ("harvest", "--from", "2016-01-01", "--until", "2017-12-31")
@@ -24,9 +24,7 @@ def kill_at(desk: Desk, oai: LoopbackOai, command: tuple[str, ...], request: int
     """SIGKILL the command while it waits for the answer to a request."""
     oai.instead = {request: Answer(hang=True)}
     process = desk.start(*command, **environ(oai))
-    ends = time.monotonic() + PATIENCE
-    while len(oai.queries) < request and time.monotonic() < ends and process.poll() is None:
-        time.sleep(0.05)
+    until(lambda: len(oai.queries) >= request or process.poll() is not None)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert len(oai.queries) == request

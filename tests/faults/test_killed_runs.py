@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.desk import PATIENCE, Desk, imported_desk, week
+from tests.forked_commands import Command
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 
@@ -43,7 +44,7 @@ def copy_of(desk: Desk, folder: Path) -> Desk:
     return Desk(folder)
 
 
-def kill(process: "subprocess.Popen[str]", after: float) -> None:
+def kill(process: Command, after: float) -> None:
     """Kill the process and its children, unless it has ended."""
     try:
         process.wait(timeout=after)

@@ -1,8 +1,6 @@
 """A command stops on a signal, whatever it is doing, and the same command continues from there (A3, A4)."""
 
 import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -10,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.desk import GRAPHS, Desk, week
+from tests.forked_commands import Command
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.waiting import until
 
 DAY = date(2026, 3, 2)
 PATIENCE = 240  # seconds for what takes a few on an idle machine
@@ -26,12 +26,9 @@ def arxiv() -> Iterator[LoopbackArxiv]:
         yield arxiv
 
 
-def wait_until_it_asks(process: "subprocess.Popen[str]", arxiv: LoopbackArxiv) -> None:
-    ends = time.monotonic() + PATIENCE
-    while not arxiv.requests:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < ends
-        time.sleep(0.05)
+def wait_until_it_asks(process: Command, arxiv: LoopbackArxiv) -> None:
+    until(lambda: arxiv.requests or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
 
 
 def asking(arxiv: LoopbackArxiv) -> dict[str, str]:
@@ -56,7 +53,7 @@ def test_a_fetch_that_waits_for_arxiv_ends_on_a_signal_and_is_not_retried_automa
 def test_a_command_started_by_nohup_continues_when_its_terminal_closes(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        process = Desk(tmp_path).start("fetch", "--day", f"{DAY}", **asking(arxiv))
+        process = Desk(tmp_path).start_interpreter("fetch", "--day", f"{DAY}", **asking(arxiv))
     finally:
         signal.signal(signal.SIGHUP, handler)
     wait_until_it_asks(process, arxiv)

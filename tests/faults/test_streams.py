@@ -3,13 +3,13 @@
 import os
 import socket
 import subprocess
-import time
 
 import pytest
 
 from tests.desk import COMMAND, PATIENCE, Desk, end
 from tests.loopback import free_port
 from tests.mcp.ranked_desk import DAYS, ranked_desk
+from tests.waiting import until
 
 TITLE = "Étude of “traffic” 語"
 
@@ -75,10 +75,8 @@ def test_the_address_of_the_desk_is_in_a_file_as_soon_as_the_desk_answers(desk: 
         command = [*COMMAND, "desk", "--port", f"{address[1]}"]
         process = subprocess.Popen(command, cwd=desk.folder, env=environ, stdout=log, stderr=log, text=True)
     try:
-        ends = time.monotonic() + PATIENCE
-        while not answers(address):
-            assert process.poll() is None and time.monotonic() < ends
-            time.sleep(0.02)
+        until(lambda: answers(address) or process.poll() is not None)
+        assert process.poll() is None
         assert f"http://127.0.0.1:{address[1]}/" in (desk.folder / "desk.log").read_text("utf-8")
     finally:
         end(process)

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -148,7 +147,7 @@ def test_a_writer_killed_at_any_moment_leaves_the_old_day_or_the_new_one(warehou
     for _ in range(KILLS):
         with process(rewrite_for_ever, warehouse) as (writer, answers):
             assert answers.recv() == "ready"
-            time.sleep(chance.uniform(0, 0.5))
+            writer.join(chance.uniform(0, 0.5))
             writer.kill()
             writer.join()
         assert len(stored(warehouse)) == 801
@@ -227,7 +226,7 @@ def read_for_ever(answers, warehouse: Warehouse) -> None:  # type: ignore[no-unt
         with warehouse.reading() as connection:
             connection.execute("select count(*) from papers").fetchall()
             answers.send("reads")
-            time.sleep(0.1)
+            answers.poll(0.1)
 
 
 def test_a_writer_gets_its_turn_among_readers_that_keep_the_file_open(warehouse: Warehouse) -> None:

@@ -20,6 +20,7 @@ from paper_assets.stores.best_practices import add_missing
 from paper_assets.stores.profiles import add_person, people_file
 from paper_assets.stores.rewrite_progress import keep_attempt, replace_set
 from tests.desk import COMMAND, GRAPHS, SPEECH, Desk, end
+from tests.forked_commands import Command, ForkedCommand, can_fork
 from tests.mcp.ranked_desk import DAYS, ranked_desk
 from tests.page.invented_desk import attempt, practice
 from tests.rewriting.scripted import NOW
@@ -93,19 +94,26 @@ def lab(folder: Path, *options: str, open_files: int | None = None, before: str 
     profiles = {"ada": ["traffic"], "bob": ["speech"], "cleo": ["traffic", "speech"]}
     tokens = {name: add_person(file, name, theirs) for name, theirs in profiles.items()}
     log = folder / "lab.log"
-    command = [*COMMAND[:-1], f"{before}\n{COMMAND[-1]}", "serve", "--port", "0", *options]
+    command, environ = (
+        ["serve", "--port", "0", *options],
+        {**_environ(desk), "PAPER_ASSETS_RATING_OVER_MCP": "yes", **environ},
+    )
     if open_files is not None:
-        command = ["sh", "-c", f'ulimit -n {open_files} && exec "$0" "$@"', *command]
+        before += f"\nimport resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({open_files}, {open_files}))"
+    process: Command
     with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            command,
-            cwd=desk.folder,
-            env={**_environ(desk), "PAPER_ASSETS_RATING_OVER_MCP": "yes", **environ},
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            start_new_session=True,
-        )
+        if can_fork(environ):
+            process = ForkedCommand(command, folder=desk.folder, environ=environ, before=before, stderr=stderr)
+        else:
+            process = subprocess.Popen(
+                [*COMMAND[:-1], f"{before}\n{COMMAND[-1]}", *command],
+                cwd=desk.folder,
+                env=environ,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                start_new_session=True,
+            )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

@@ -2,15 +2,16 @@
 
 import os
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.loopback import free_port
+from tests.waiting import until
 
 CONTEXT = 16_384  # tokens
 PYTHON = "LLM_SERVER_PYTHON"  # the interpreter of an environment with llama-cpp-python[server] and gguf
@@ -57,11 +58,11 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServ
 
 
 def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    ends = time.monotonic() + 60
-    while True:
-        try:
+    def answers() -> bool:
+        with suppress(OSError):
             urllib.request.urlopen(url, timeout=5).close()
-            return
-        except OSError:
-            assert process.poll() is None and time.monotonic() < ends, log.read_text(errors="replace")[-2000:]
-            time.sleep(0.1)
+            return True
+        assert process.poll() is None, log.read_text(errors="replace")[-2000:]
+        return False
+
+    until(answers, within=60, report=lambda: log.read_text(errors="replace")[-2000:])

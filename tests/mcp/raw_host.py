@@ -21,6 +21,7 @@ from threading import Thread
 from typing import Any
 
 from tests.desk import COMMAND, Desk
+from tests.forked_commands import Command, ForkedCommand, can_fork
 
 PATIENCE = 600.0  # seconds; only a broken server takes as long
 LEGACY = "2025-06-18"
@@ -33,16 +34,23 @@ class RawHost:
     def __init__(self, desk: Desk, environ: Mapping[str, str], log: Path) -> None:
         self.log_file = log
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        environ = {**kept, **desk.environment, **environ}
+        self.process: Command
         with log.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                [*COMMAND, "mcp"],
-                cwd=desk.folder,
-                env={**kept, **desk.environment, **environ},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                start_new_session=True,
-            )
+            if can_fork(environ):
+                self.process = ForkedCommand(
+                    ["mcp"], folder=desk.folder, environ=environ, stdin=True, stderr=stderr, text=False
+                )
+            else:
+                self.process = subprocess.Popen(
+                    [*COMMAND, "mcp"],
+                    cwd=desk.folder,
+                    env=environ,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
         self.heard: list[dict[str, Any]] = []
         self._ids = count(1)
         self._lines: Queue[bytes | None] = Queue()

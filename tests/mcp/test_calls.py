@@ -34,6 +34,7 @@ from paper_assets.settings import load_settings
 from paper_assets.text.secrets import Secrets
 from tests.mcp.passing_time import let_pass, run_in_passing_time
 from tests.mcp.raw_host import error_in
+from tests.waiting import until
 
 NOTHING_HIDDEN = Secrets({})
 
@@ -186,8 +187,7 @@ def test_a_call_that_joins_another_hears_of_its_progress() -> None:
         answers = []
         for listener in listeners:
             answers.append(asyncio.create_task(calls.answer(listener, "a_tool", work, joined_as="x")))  # type: ignore[arg-type]
-            while not listener.reports:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(until, lambda listener=listener: listener.reports)
         joined.set()
         await asyncio.gather(*answers)
 

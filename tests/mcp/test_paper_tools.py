@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.loopback_llm import KEY, LoopbackLLM, Raw, Request, Says, Step, fault
 from tests.mcp.passing_time import let_pass, run_in_passing_time
 from tests.mcp.ranked_desk import ranked_desk
 from tests.mcp.raw_host import RawHost, raw_host
+from tests.waiting import until
 
 ID, SCAN, LONE = "2601.05001", "2601.05002", "2601.05003"
 PAGES = ("We fold the cache once.", "The gain is steady. " * 60)
@@ -346,9 +346,7 @@ def test_a_cancelled_call_is_not_answered_and_the_server_continues(world: World)
     before = len(world.llm.requests)
     ask = {"name": "analyze_paper", "arguments": {"paper": {"paper_id": ID}, "llm_config": {"model": "sleeper"}}}
     asked = world.host.ask("tools/call", {**ask, "_meta": {"progressToken": "cancelled"}})
-    patience = time.monotonic() + 120
-    while len(world.llm.requests) == before and time.monotonic() < patience:
-        time.sleep(0.01)
+    until(lambda: len(world.llm.requests) > before)
     world.host.tell("notifications/cancelled", {"requestId": asked, "reason": "no longer wanted"})
     world.host.call("search_papers", query="folding")
     assert not [message for message in world.host.heard if message.get("id") == asked and "result" in message]

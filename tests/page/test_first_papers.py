@@ -6,8 +6,7 @@ import re
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -28,12 +27,13 @@ from paper_assets.processes import process_named, this_process
 from paper_assets.settings import load_settings
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.rankings import latest_ranking_day
-from tests.desk import COMMAND, GRAPHS, PATIENCE, Desk, imported_desk, paper
+from tests.desk import GRAPHS, PATIENCE, Desk, imported_desk, paper
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 from tests.page.browser import keep_picture, visitor
 from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import served
+from tests.waiting import until
 
 TEXTS = ("traffic forecasting on road networks", "parsing of old letters", "calibration of tree ensembles")
 
@@ -62,13 +62,6 @@ def desk(tmp_path: Path) -> Desk:
 
 def reaching(arxiv: LoopbackArxiv) -> dict[str, str]:
     return {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_INTERVAL": "0.1"}
-
-
-def wait(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.2)
 
 
 @pytest.fixture
@@ -147,7 +140,7 @@ def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: Loopbac
     with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
         assert "/p/traffic/first" in client.get("/p/traffic").text
         client.post("/p/traffic/first", data={"token": TOKEN, "days": "7"})
-        wait(lambda: len((background.last_job(settings.home) or background.Job()).counts) >= 2)
+        until(lambda: len((background.last_job(settings.home) or background.Job()).counts) >= 2)
         shown = client.get("/p/traffic/first").text
         assert "of 7 days" in shown
         assert "You can close this page" in shown
@@ -162,7 +155,7 @@ def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: Loopbac
         assert (job.state, len(job.counts)) == ("stopped", 2)
         asked, arxiv.script = len(arxiv.requests), None
         client.post("/p/traffic/first", data={"token": TOKEN, "days": "7"})
-        wait(lambda: not (background.last_job(settings.home) or background.Job()).running)
+        until(lambda: not (background.last_job(settings.home) or background.Job()).running)
         job = background.last_job(settings.home)
         assert job is not None
         assert (job.state, job.message) == ("done", None)
@@ -189,7 +182,7 @@ def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedde
     home = desk.settings.home
     with page_client(desk) as client:
         client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
-        wait(lambda: not job_of(desk).running)
+        until(lambda: not job_of(desk).running)
         assert job_of(desk).listed, "the list was ready before the end"
         assert job_of(desk).stage == "embedding the other stored papers, 1 paper left"
         background.write_job(home, replace(job_of(desk), state="running", process=str(this_process())))
@@ -213,7 +206,7 @@ def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> 
         background.write_job(home, job)
         client.post("/p/traffic/first", data={"token": TOKEN, "action": "rank"})
         assert embedding.wait() == -signal.SIGTERM
-    wait(lambda: not job_of(desk).running)
+    until(lambda: not job_of(desk).running)
     assert job_of(desk).state == "done"
     assert latest_ranking_day(desk.warehouse, "traffic") == date(2026, 3, 2)
 
@@ -265,7 +258,7 @@ def test_an_edited_profile_and_ratings_are_ranked_again_by_one_button(tmp_path: 
             assert offer not in client.get("/p/graphs").text
         client.post("/p/graphs/first", data={"token": TOKEN, "action": "rank"})
         assert "being ranked" in client.get("/p/graphs/profile").text
-        wait(lambda: not job_of(desk).running)
+        until(lambda: not job_of(desk).running)
         assert offer not in client.get("/p/graphs").text
         assert "Calibration of tree ensembles" in client.get("/p/graphs").text
         client.post("/p/speech/rate", data={"token": TOKEN, "paper": "2603.00104", "rating": "worth"})
@@ -401,20 +394,14 @@ def test_killed_at_five_moments_it_continues_without_loss_or_duplicates(tmp_path
     arxiv.requests.clear()
     arxiv.script = [Answer(hang=True)]
     process = killed.start("start", "--days", "3", **reaching(arxiv))
-    wait(lambda: bool(arxiv.requests))
+    until(lambda: bool(arxiv.requests))
     os.killpg(process.pid, signal.SIGKILL)  # while the first day is asked for
     process.communicate()
     arxiv.script = None
     for moment, dying in MOMENTS.items():
-        done = subprocess.run(
-            [*COMMAND[:-1], f"{_DYING}{dying}\n{COMMAND[-1]}", "start", "--days", "3"],
-            cwd=killed.folder,
-            env={**os.environ, **killed.environment, **reaching(arxiv)},
-            capture_output=True,
-            text=True,
-            start_new_session=True,
-        )
-        assert done.returncode == -signal.SIGKILL, f"{moment}: {done.stderr}"
+        process = killed.start("start", "--days", "3", before=f"{_DYING}{dying}", **reaching(arxiv))
+        _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == -signal.SIGKILL, f"{moment}: {err}"
     killed.run("start", "--days", "3", **reaching(arxiv))
     assert killed.state() == undisturbed.state()
     assert len(arxiv.requests) == 3 + 1  # only the day that was being fetched is asked for again

@@ -2,16 +2,15 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.loopback import free_port
+from tests.loopback import free_port, listens
+from tests.waiting import until
 
 PATIENCE = 300  # seconds for a server to answer on a busy machine
 FULL = os.environ.get("SCALE") == "full"  # `make scale-test`; the ordinary suite takes a small size
@@ -38,14 +37,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def until_it_listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    ends = time.monotonic() + PATIENCE
-    while True:
-        with suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        output = log.read_text(encoding="utf-8", errors="replace")[-2_000:]
-        assert process.poll() is None and time.monotonic() < ends, f"{process.args!r} does not answer\n{output}"
-        time.sleep(0.05)
+    def output() -> str:
+        return f"{process.args!r} does not answer\n{log.read_text(encoding='utf-8', errors='replace')[-2_000:]}"
+
+    until(lambda: listens(port) or process.poll() is not None, report=output)
+    assert process.poll() is None, output()
 
 
 @dataclass

@@ -5,8 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from paper_assets.interfaces.supervisor import LOG
 from paper_assets.processes import is_alive, is_gone, process_named
 from tests.desk import PATIENCE
+from tests.waiting import until
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
 _UNREACHABLE = "import time\nwhile True: print('the code server is unreachable', flush=True); time.sleep(0.1)"
@@ -73,13 +73,6 @@ def log(home: Path) -> str:
     return file.read_text("utf-8") if file.exists() else ""
 
 
-def wait(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.1)
-
-
 def pids(home: Path, name: str) -> list[int]:
     return [int(pid) for pid in re.findall(rf"up: {name} runs as process (\d+)", log(home))]
 
@@ -87,9 +80,9 @@ def pids(home: Path, name: str) -> list[int]:
 def test_each_child_that_is_killed_is_started_again_and_the_end_is_clean(tmp_path: Path) -> None:
     with up(tmp_path, _SERVICE, _SERVICE) as process:
         for name in ("s0", "s1"):
-            wait(lambda name=name: f"{name}: service at work" in log(tmp_path))  # type: ignore[misc]
+            until(lambda name=name: f"{name}: service at work" in log(tmp_path))  # type: ignore[misc]
             os.kill(pids(tmp_path, name)[0], signal.SIGKILL)
-            wait(lambda name=name: len(pids(tmp_path, name)) == 2)  # type: ignore[misc]
+            until(lambda name=name: len(pids(tmp_path, name)) == 2)  # type: ignore[misc]
             assert f"ERROR up: {name} was killed by signal 9; starting it again in 1 s" in log(tmp_path)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=PATIENCE) == 0
@@ -98,7 +91,7 @@ def test_each_child_that_is_killed_is_started_again_and_the_end_is_clean(tmp_pat
 
 def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_path: Path) -> None:
     with up(tmp_path, _STUBBORN, end_within=1.0) as process:
-        wait(lambda: "WARNING s0: warning: I stay" in log(tmp_path))
+        until(lambda: "WARNING s0: warning: I stay" in log(tmp_path))
         process.terminate()
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     assert "did not end; it is killed" in log(tmp_path)
@@ -107,7 +100,7 @@ def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_pat
 
 def test_a_service_that_is_interrupted_at_the_end_reports_no_error_of_its_parts(tmp_path: Path) -> None:
     with up(tmp_path, _INTERRUPTED, _INTERRUPTED) as process:
-        wait(lambda: log(tmp_path).count("service at work") == 2)
+        until(lambda: log(tmp_path).count("service at work") == 2)
         process.terminate()
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     levels = {line.split(maxsplit=3)[3]: line.split(maxsplit=3)[2] for line in log(tmp_path).splitlines()}
@@ -121,7 +114,7 @@ def test_a_service_that_is_interrupted_at_the_end_reports_no_error_of_its_parts(
 
 def test_a_child_that_fails_again_and_again_is_started_less_and_less_often(tmp_path: Path) -> None:
     with up(tmp_path, "raise SystemExit('error: no port')"):
-        wait(lambda: "starting it again in 4 s" in log(tmp_path))
+        until(lambda: "starting it again in 4 s" in log(tmp_path))
     pauses = re.findall(r"starting it again in (\d+) s", log(tmp_path))
     assert pauses[:3] == ["1", "2", "4"]
     assert "ERROR s0: error: no port" in log(tmp_path)
@@ -129,7 +122,7 @@ def test_a_child_that_fails_again_and_again_is_started_less_and_less_often(tmp_p
 
 def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
     with up(tmp_path, _SERVICE):
-        wait(lambda: bool(pids(tmp_path, "s0")))
+        until(lambda: bool(pids(tmp_path, "s0")))
         with up(tmp_path, _SERVICE) as second:
             out, _ = second.communicate(timeout=PATIENCE)
             assert "is running already" in out
@@ -138,17 +131,17 @@ def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
 
 def test_a_clock_that_is_set_back_starts_again_only_what_goes_by_it(tmp_path: Path) -> None:
     with up(tmp_path, _SERVICE, _SERVICE):
-        wait(lambda: len(pids(tmp_path, "s0")) == len(pids(tmp_path, "s1")) == 1)
+        until(lambda: len(pids(tmp_path, "s0")) == len(pids(tmp_path, "s1")) == 1)
         (tmp_path / "new").write_text("999990000", "utf-8")
         (tmp_path / "new").rename(tmp_path / "clock")
-        wait(lambda: len(pids(tmp_path, "s0")) == 2)
+        until(lambda: len(pids(tmp_path, "s0")) == 2)
         assert "WARNING up: the clock was set back; starting s0 again" in log(tmp_path)
         assert not is_alive(pids(tmp_path, "s0")[0]) and is_alive(pids(tmp_path, "s1")[0])
 
 
 def test_a_service_that_says_that_it_cannot_work_is_started_again_and_no_other(tmp_path: Path) -> None:
     with up(tmp_path, _UNREACHABLE, _UNREACHABLE):
-        wait(lambda: len(pids(tmp_path, "s0")) == 2)
+        until(lambda: len(pids(tmp_path, "s0")) == 2)
         assert "ERROR up: s0 has not been able to work for 2 s; starting it again" in log(tmp_path)
         assert not is_alive(pids(tmp_path, "s0")[0]) and len(pids(tmp_path, "s1")) == 1
 
@@ -170,10 +163,10 @@ def test_started_by_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with up(tmp_path, _SERVICE) as process:
-            wait(lambda: bool(pids(tmp_path, "s0")))
+            until(lambda: bool(pids(tmp_path, "s0")))
             process.send_signal(signal.SIGHUP)
             os.kill(pids(tmp_path, "s0")[0], signal.SIGHUP)  # the services end with it, so they do not ignore it
-            wait(lambda: len(pids(tmp_path, "s0")) == 2)
+            until(lambda: len(pids(tmp_path, "s0")) == 2)
             process.terminate()
             assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     finally:
@@ -184,9 +177,9 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), _SERVICE]
     code, environ = f"import subprocess; subprocess.call({command!r})", {**os.environ, "END_WITHIN": "60"}
     with subprocess.Popen([sys.executable, "-c", code], env=environ) as parent:
-        wait(lambda: bool(pids(tmp_path, "s0")))
+        until(lambda: bool(pids(tmp_path, "s0")))
         parent.kill()
-    wait(lambda: not is_alive(pids(tmp_path, "s0")[0]))
+    until(lambda: not is_alive(pids(tmp_path, "s0")[0]))
     assert "INFO up: ending" in log(tmp_path)
 
 
@@ -200,7 +193,7 @@ keep_up([desk_service(0)], Path({str(tmp_path)!r}), os.environ, say=print, verbo
 """
     environ = {**os.environ, "PAPER_ASSETS_HOME": str(tmp_path), "PAPER_ASSETS_PROFILES": str(tmp_path / "profiles")}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, env=environ) as parent:
-        wait(lambda: "the desk is open" in log(tmp_path))
+        until(lambda: "the desk is open" in log(tmp_path))
         desk = process_named(pids(tmp_path, "desk")[0])
         parent.kill()
-        wait(lambda: is_gone(desk))
+        until(lambda: is_gone(desk))

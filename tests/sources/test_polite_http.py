@@ -20,6 +20,7 @@ from paper_assets.sources.polite_http import RequestGate, ask, polite_session
 from tests.loopback import Answer, Request, refusing_port, serving
 from tests.loopback_arxiv import loopback_arxiv
 from tests.sources.conftest import FakeTime
+from tests.waiting import until
 
 OK = Answer(body=b"fine")
 
@@ -277,9 +278,7 @@ def test_a_killed_process_frees_the_gate_and_its_request_counts(tmp_path):
     gate = tmp_path / "gate"
     with loopback_arxiv(script=[Answer(hang=True), OK]) as arxiv:
         holder = _asking(gate, arxiv.url, interval=600, times=1)
-        give_up = time.monotonic() + 60
-        while not arxiv.requests and time.monotonic() < give_up:
-            time.sleep(0.01)
+        until(lambda: arxiv.requests)
         impatient = polite_session(RequestGate(gate, interval=3.0), timeout=5.0, deadline=0.2)
         with pytest.raises(RateLimited, match="our own queue for"):
             ask(impatient, "GET", arxiv.url)

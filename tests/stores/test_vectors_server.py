@@ -1,9 +1,7 @@
 """Test the index on a Chroma server: a URL instead of a folder."""
 
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +10,8 @@ import pytest
 from paper_assets.errors import IndexUnusable, StoreError
 from paper_assets.stores.vectors import VectorIndex, count, drop, fetch, mark_for_rebuild, self_check
 from tests.invented_vectors import COLLECTION, all_ids, found, ids_of, put, vectors_of
-from tests.loopback import free_port, refusing_port
+from tests.loopback import free_port, listens, refusing_port
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +22,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [str(chroma), "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            until = time.monotonic() + 300
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError:
-                    assert process.poll() is None and time.monotonic() < until, "the Chroma server did not start"
-                    time.sleep(0.05)
+            until(lambda: listens(port) or process.poll() is not None)
+            assert process.poll() is None, "the Chroma server did not start"
             yield f"http://127.0.0.1:{port}"
         finally:
             process.kill()

@@ -18,6 +18,7 @@ from threading import Event, Thread
 from paper_assets.stores.papers import summary
 from tests.desk import GRAPHS, SPEECH, Desk, week
 from tests.faults.storm.counts import Counts
+from tests.forked_commands import Command
 from tests.mcp.raw_host import RawHost, raw_host
 
 DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
@@ -141,7 +142,7 @@ def _command(desk: Desk, *arguments: str) -> str | None:
     return None if process.returncode == 0 else f"exit code {process.returncode}: {err[-300:]!r}"
 
 
-def _kill_after(process: "subprocess.Popen[str]", seconds: float) -> None:
+def _kill_after(process: Command, seconds: float) -> None:
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
