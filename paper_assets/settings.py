@@ -163,8 +163,8 @@ def changed_config(defaults: Config, text: str, *, given_as: str) -> Config:
         try:
             chosen[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
         except (ValueError, KeyError):
-            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-            raise InvalidInput(f"{given_as}: {name} must be {wanted}, got {value[:40]!r}") from None
+            expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+            raise InvalidInput(f"{given_as}: {name} must be {expected}, got {value[:40]!r}") from None
     try:
         return replace(defaults, **chosen)
     except InvalidInput as fault:
@@ -470,22 +470,22 @@ def load_settings(environ: Mapping[str, str], working_dir: Path, *, default_fold
 
     An empty variable counts as unset. Raises InvalidInput naming the variable.
     """
-    given = {
+    values = {
         name: environ[variable].strip() for variable, name in variables().items() if environ.get(variable, "").strip()
     }
     if default_folder is not None:
         for name, folder in (("home", "data"), ("profiles_dir", "profiles")):
-            given.setdefault(name, str(default_folder / folder))
+            values.setdefault(name, str(default_folder / folder))
     try:
-        return Settings.model_validate(given, context=working_dir)
+        return Settings.model_validate(values, context=working_dir)
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         variable = next(variable for variable, setting in variables().items() if setting == name)
-        wanted = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Expected))
+        expected = next(each.words for each in Settings.model_fields[name].metadata if isinstance(each, Expected))
         file = environ.file_of(variable) if isinstance(environ, FilesBehind) else None
         place = f" in {file}; correct that line" if file else ""
         raise InvalidInput(
-            f"{variable} must be {wanted}, got {given.get(name, str(working_dir))[:40]!r}{place}"
+            f"{variable} must be {expected}, got {values.get(name, str(working_dir))[:40]!r}{place}"
         ) from None
 
 

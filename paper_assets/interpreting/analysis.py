@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
 from paper_assets.interpreting.clients import Clients
-from paper_assets.interpreting.papers import FetchedPaper, fetch_paper, fetched_to_mapping, with_content
+from paper_assets.interpreting.lookup import FetchedPaper, with_content
+from paper_assets.interpreting.papers import fetch_paper, fetched_to_mapping
 from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.paper import Paper
@@ -137,9 +138,9 @@ def parts_of(text: str, *, most_bytes: int) -> list[str]:
 
 def _cut(data: bytes, start: int, end: int) -> int:
     for pause in _PAUSES:
-        found = data.rfind(pause, start + (end - start) // 2, end)
-        if found >= 0:
-            return found + len(pause)
+        place = data.rfind(pause, start + (end - start) // 2, end)
+        if place >= 0:
+            return place + len(pause)
     while data[end] & 0b1100_0000 == 0b1000_0000:  # do not cut inside a character
         end -= 1
     return end
@@ -213,10 +214,10 @@ def interpret_paper(
     what `fetch_paper` raises, and InvalidInput for an unknown analysis type or key.
     """
     kind = checked_type(analysis_type)
-    wanted = _identifiers(query)
+    identifiers = _identifiers(query)
     clients, left = clients.of_one_call(), clients.started()
     # One step for the paper, one for its PDF, then those of the analysis.
-    paper = fetch_paper(_from_step(clients, 0, of=1), **wanted, include_pdf_content=False)
+    paper = fetch_paper(_from_step(clients, 0, of=1), **identifiers, include_pdf_content=False)
     found(paper)
     try:
         config = llm_config(clients.environ, provider=provider, model=model)
@@ -247,10 +248,10 @@ def error_of_analysis(error: LLMError | StoreError) -> dict[str, str]:
 
 def checked_type(analysis_type: str) -> AnalysisType:
     """Validate an analysis type. Raises InvalidInput."""
-    known = next((kind for kind in ANALYSIS_TYPES if kind == analysis_type), None)
-    if known is None:
+    chosen = next((kind for kind in ANALYSIS_TYPES if kind == analysis_type), None)
+    if chosen is None:
         raise InvalidInput(f"analysis_type must be one of {', '.join(ANALYSIS_TYPES)}, got {analysis_type[:40]!r}")
-    return known
+    return chosen
 
 
 def analysis_to_mapping(analysis: Analysis) -> dict[str, Any]:
@@ -342,8 +343,8 @@ def _notes(asked: Any, parts: Sequence[str], *, most_bytes: int, progress: Progr
         taken: list[str] = []
         for place, part in enumerate(parts, 1):
             progress(min(done, total - 1), total, f"reading part {place} of {len(parts)}")
-            found: Notes = asked(part, Notes, f"Part {place} of {len(parts)} of the paper", done)
-            taken.append(f"Part {place}\n{_written(found)}")
+            notes: Notes = asked(part, Notes, f"Part {place} of {len(parts)} of the paper", done)
+            taken.append(f"Part {place}\n{_written(notes)}")
             done += 1
         joined = "\n\n".join(taken)
         if len(joined.encode("utf-8", "replace")) <= most_bytes:
@@ -381,10 +382,10 @@ def _from_step(clients: Clients, first: int, *, of: int = 0) -> Clients:
 def _identifiers(query: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(query, Mapping):
         raise InvalidInput(f"query must be an object with one of {', '.join(IDENTIFIERS)}")
-    given = {name: value for name, value in query.items() if value is not None}
-    for name, value in given.items():
+    identifiers = {name: value for name, value in query.items() if value is not None}
+    for name, value in identifiers.items():
         if name not in IDENTIFIERS:
             raise InvalidInput(f"query: {name[:40]!r} is unknown; give one of {', '.join(IDENTIFIERS)}")
         if not isinstance(value, str):
             raise InvalidInput(f"query: {name} must be a text")
-    return given
+    return identifiers

@@ -141,13 +141,13 @@ def _passages(pages: Sequence[str], beginning: str, about: Mapping[str, Any]) ->
 def _about(name: str, profile: str, papers: Mapping[str, Paper]) -> dict[str, Any]:
     """Return the metadata of a profile's PDF: always private to the profile."""
     private = {"access_level": "private", "owner": profile}
-    found = arxiv_id_of_file(name)
-    paper = papers.get(found[0]) if found else None
-    if found and paper:
-        return {**_of_paper(paper), "version": found[1] or paper.version, **private}
+    arxiv_id = arxiv_id_of_file(name)
+    paper = papers.get(arxiv_id[0]) if arxiv_id else None
+    if arxiv_id and paper:
+        return {**_of_paper(paper), "version": arxiv_id[1] or paper.version, **private}
     stem = encodable(name)[: -len(".pdf")]
-    if found:
-        of_id = {"paper_id": found[0], "version": found[1] or 1, "url": page_of(found[0])}
+    if arxiv_id:
+        of_id = {"paper_id": arxiv_id[0], "version": arxiv_id[1] or 1, "url": page_of(arxiv_id[0])}
         return {**of_id, "title": stem, **private}
     return {"paper_id": f"pdf:{profile}/{stem}", "title": stem, **private}
 

@@ -34,7 +34,7 @@ LONGEST_TITLE = 500  # characters; longer texts are not titles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class NamedPaper:
     """A paper by the id of a source in the table, in a version (None: the newest)."""
 
     paper_id: PaperId
@@ -55,7 +55,7 @@ class Title:
     text: str
 
 
-Identified = Work | PdfUrl | Title
+Identified = NamedPaper | PdfUrl | Title
 
 
 def identified(
@@ -69,15 +69,15 @@ def identified(
         if source_of(arxiv_id) is None:
             split_arxiv_id(arxiv_id)  # raises with the form of an id
         paper_id, version = split_paper_id(arxiv_id)
-        return Work(paper_id=paper_id, version=version)
+        return NamedPaper(paper_id=paper_id, version=version)
     if url is not None:
-        found = _named(url) or _pdf_at(hosts.check(url))
-        if found is None:
+        paper = _named(url) or _pdf_at(hosts.check(url))
+        if paper is None:
             raise InvalidInput(
                 f"no paper can be recognised in this url; give one like {page_of('2501.12345')}, "
                 "a paper's page at www.semanticscholar.org, or the address of a PDF"
             )
-        return found
+        return paper
     if pdf_url is not None:
         named = _named(pdf_url)
         keeps_texts = named and (source := source_of(str(named.paper_id))) and source.texts
@@ -99,11 +99,11 @@ def _letters(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
-def _named(url: str) -> Work | None:
+def _named(url: str) -> NamedPaper | None:
     """Return the paper whose id a URL contains; no request is made, so any scheme and host will do."""
     for source in SOURCES:
-        if source.named_by and (found := source.named_by(url)):
-            return Work(paper_id=found[0], version=found[1])
+        if source.named_by and (identity := source.named_by(url)):
+            return NamedPaper(paper_id=identity[0], version=identity[1])
     return None
 
 
@@ -112,63 +112,71 @@ def _pdf_at(url: str) -> PdfUrl | None:
     return PdfUrl(url=url) if path.endswith(".pdf") or path == "/pdf" else None
 
 
+ContentSource = Literal["warehouse", "html", "latex", "pdf"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A paper without its text; `warnings` name the sources that failed."""
+class FetchedPaper:
+    """A paper and, if requested and available, its whole text (passages separated by blank lines).
+
+    `warnings` name the sources that failed, and say why a text was not stored.
+    """
 
     paper: Paper
+    content: str | None = None
+    content_source: ContentSource | None = None
     url: str | None
     citation_count: int | None = None
     warnings: tuple[str, ...] = ()
 
 
-def find(clients: Clients, wanted: Work | Title, left: SecondsLeft) -> Record:
+def find(clients: Clients, named: NamedPaper | Title, left: SecondsLeft) -> FetchedPaper:
     """Look up a paper. Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, RefusedKey, InvalidInput,
     StoreError.
     """
-    if isinstance(wanted, Title):
-        return _by_title(clients, wanted.text, left)
-    if wanted.paper_id.source == SEMANTIC_SCHOLAR.prefix:
-        return _by_scholar_id(clients, wanted.paper_id, left)
-    return _by_id(clients, wanted, left)
+    if isinstance(named, Title):
+        return _by_title(clients, named.text, left)
+    if named.paper_id.source == SEMANTIC_SCHOLAR.prefix:
+        return _by_scholar_id(clients, named.paper_id, left)
+    return _by_id(clients, named, left)
 
 
-def _by_id(clients: Clients, wanted: Work, left: SecondsLeft) -> Record:
+def _by_id(clients: Clients, named: NamedPaper, left: SecondsLeft) -> FetchedPaper:
     warnings: tuple[str, ...] = ()
     try:
-        stored = find_paper(clients.warehouse, str(wanted.paper_id))
-        if stored is not None and wanted.version in (None, stored.version):
+        stored = find_paper(clients.warehouse, str(named.paper_id))
+        if stored is not None and named.version in (None, stored.version):
             return _stored(clients, stored)
     except StoreBusy as error:
         warnings = (f"the warehouse was not asked: {error}",)
-    named = f"{wanted.paper_id}" + (f"v{wanted.version}" if wanted.version else "")
-    source = source_of(str(wanted.paper_id))
+    name = f"{named.paper_id}" + (f"v{named.version}" if named.version else "")
+    source = source_of(str(named.paper_id))
     if source is None or source.find is None:
-        raise PaperNotFound(f"paper {named} is not stored, and no source can be asked for it")
+        raise PaperNotFound(f"paper {name} is not stored, and no source can be asked for it")
     try:
-        found = source.find(clients.access(left, others_follow=True), wanted.paper_id, wanted.version)
+        record = source.find(clients.access(left, others_follow=True), named.paper_id, named.version)
     except SourceError as failure:
-        instead = _from_another(clients, source, wanted, failure, left)
+        instead = _from_another(clients, source, named, failure, left)
         return replace(instead, warnings=(*warnings, f"{source.title}: {failure}", *instead.warnings))
-    if found is None:
-        raise PaperNotFound(f"{source.title} has no paper {named}; check the id")
-    return _record(source, found, warnings)
+    if record is None:
+        raise PaperNotFound(f"{source.title} has no paper {name}; check the id")
+    return _record(source, record, warnings)
 
 
-def _from_another(clients: Clients, silent: Source, wanted: Work, failure: SourceError, left: SecondsLeft) -> Record:
+def _from_another(
+    clients: Clients, silent: Source, named: NamedPaper, failure: SourceError, left: SecondsLeft
+) -> FetchedPaper:
     """Ask another source about a paper whose own source failed; raises `failure` if it knows nothing."""
     for source in SOURCES:
         if source is silent or source.find is None:
             continue
         try:
-            found = source.find(clients.access(left), wanted.paper_id, wanted.version)
+            other = source.find(clients.access(left), named.paper_id, named.version)
         except (SourceError, RefusedKey):
             continue
-        if found is not None:
-            record = _record(source, found)
-            return (
-                record if wanted.version is None else replace(record, paper=_in_version(record.paper, wanted.version))
-            )
+        if other is not None:
+            record = _record(source, other)
+            return record if named.version is None else replace(record, paper=_in_version(record.paper, named.version))
     raise failure
 
 
@@ -177,22 +185,22 @@ def _in_version(paper: Paper, version: int) -> Paper:
     return replace(paper, version=version, pdf_url=pdf_address(paper.paper_id, version))
 
 
-def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> Record:
-    found = SEMANTIC_SCHOLAR.find(clients.access(left), paper_id, None) if SEMANTIC_SCHOLAR.find else None
-    if found is None:
+def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> FetchedPaper:
+    answer = SEMANTIC_SCHOLAR.find(clients.access(left), paper_id, None) if SEMANTIC_SCHOLAR.find else None
+    if answer is None:
         raise PaperNotFound(f"Semantic Scholar has no paper {paper_id.value}; check the url")
-    known_as, _ = split_paper_id(found.paper.paper_id)
-    record = _record(SEMANTIC_SCHOLAR, found)
+    known_as, _ = split_paper_id(answer.paper.paper_id)
+    record = _record(SEMANTIC_SCHOLAR, answer)
     if known_as.source == SEMANTIC_SCHOLAR.prefix:
         return record
     try:
-        of_its_own = _by_id(clients, Work(paper_id=known_as, version=None), left)
+        of_its_own = _by_id(clients, NamedPaper(paper_id=known_as, version=None), left)
     except SourceError as failure:
         return replace(record, warnings=(f"{ARXIV.title}: {failure}", *record.warnings))
-    return replace(of_its_own, citation_count=found.citation_count)
+    return replace(of_its_own, citation_count=answer.citation_count)
 
 
-def _by_title(clients: Clients, title: str, left: SecondsLeft) -> Record:
+def _by_title(clients: Clients, title: str, left: SecondsLeft) -> FetchedPaper:
     """Find the paper with this title, ignoring punctuation. Raises PaperNotFound naming the nearest."""
     warnings: list[str] = []
     nearest: list[str] = []
@@ -206,60 +214,54 @@ def _by_title(clients: Clients, title: str, left: SecondsLeft) -> Record:
     asked = [(source, source.titled) for source in SOURCES if source.titled]
     for place, (source, titled) in enumerate(asked, 1):
         try:
-            found = titled(clients.access(left, others_follow=place < len(asked)), title)
+            records = titled(clients.access(left, others_follow=place < len(asked)), title)
         except (SourceError, RefusedKey) as error:
             failures.append(error)
             warnings.append(f"{source.title}: {error}")
             continue
-        for record in found:
+        for record in records:
             if same_title(record.paper.title, title):
                 return _record(source, record, tuple(warnings))
-        nearest += [f"{record.paper.title!r} ({record.paper.paper_id})" for record in found[:1]]
+        nearest += [f"{record.paper.title!r} ({record.paper.paper_id})" for record in records[:1]]
     if failures and not nearest:  # the failed source may have known it
         raise failures[0]
     hint = f"the nearest is {nearest[0]}" if nearest else "check it, or search for its words"
     raise PaperNotFound(f"no source has a paper titled {title[:100]!r}; {hint}")
 
 
-def _stored(clients: Clients, paper: Paper) -> Record:
-    known = records_of(clients.warehouse, [paper.paper_id]).get(paper.paper_id)
-    return Record(paper=paper, url=page_of(paper.paper_id), citation_count=known.citation_count if known else None)
+def _stored(clients: Clients, paper: Paper) -> FetchedPaper:
+    record = records_of(clients.warehouse, [paper.paper_id]).get(paper.paper_id)
+    return FetchedPaper(
+        paper=paper, url=page_of(paper.paper_id), citation_count=record.citation_count if record else None
+    )
 
 
-def _record(source: Source, found: SourceRecord, warnings: tuple[str, ...] = ()) -> Record:
+def _record(source: Source, record: SourceRecord, warnings: tuple[str, ...] = ()) -> FetchedPaper:
     lacking = (f"this is {source.title}'s record: {source.lacks} are unknown",) if source.lacks else ()
-    return Record(
-        paper=found.paper,
-        url=page_of(found.paper.paper_id),
-        citation_count=found.citation_count,
+    return FetchedPaper(
+        paper=record.paper,
+        url=page_of(record.paper.paper_id),
+        citation_count=record.citation_count,
         warnings=(*warnings, *lacking),
     )
 
 
-ContentSource = Literal["warehouse", "html", "latex", "pdf"]
 _FORMS = {"html": "HTML", "latex": "LaTeX source", "pdf": "PDF"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """A text, its source, and why it could not be stored."""
-
-    text: str
-    source: ContentSource
-    warning: str | None = None
-
-
-def content_of(clients: Clients, paper: Paper, left: SecondsLeft) -> Content:
-    """Return the paper's text. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
-    kept: Fulltext | None = None
+def with_content(clients: Clients, fetched: FetchedPaper, left: SecondsLeft) -> FetchedPaper:
+    """Add the text to a paper. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
+    paper = fetched.paper
+    stored: Fulltext | None = None
     with suppress(StoreError):  # a busy warehouse must not delay a PDF
-        kept = public_fulltext(clients.warehouse, paper.paper_id)
-    if kept is not None and kept.version == paper.version:
-        return Content(text=kept.text, source="warehouse")
+        stored = public_fulltext(clients.warehouse, paper.paper_id)
+    if stored is not None and stored.version == paper.version:
+        return replace(fetched, content=stored.text, content_source="warehouse")
     address, form, pages = _read(clients, paper, left)
-    newest = kept is None or kept.version < paper.version
+    newest = stored is None or stored.version < paper.version
     warning = _keep(clients, paper, pages) if newest and is_text_of(address, paper.paper_id, paper.version) else None
-    return Content(text=join_pages(pages), source=form, warning=warning)
+    warnings = (*fetched.warnings, warning) if warning else fetched.warnings
+    return replace(fetched, content=join_pages(pages), content_source=form, warnings=warnings)
 
 
 def _read(

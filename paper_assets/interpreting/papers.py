@@ -10,16 +10,16 @@ from typing import Any, cast
 from paper_assets.errors import InvalidInput, InvalidPaper, PaperNotFound, SourceError, StoreBusy
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.lookup import (
-    ContentSource,
+    FetchedPaper,
+    NamedPaper,
     PdfUrl,
-    Work,
-    content_of,
     digest,
     find,
     identified,
     join_pages,
     pdf_pages,
     same_title,
+    with_content,
 )
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
 from paper_assets.paper_id import is_arxiv_id
@@ -39,7 +39,7 @@ from paper_assets.stores.papers import papers_by_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPaper:
+class SourcePaper:
     """A search result: the paper, which sources returned it, and its citation count (None: unknown)."""
 
     paper: Paper
@@ -50,13 +50,13 @@ class FoundPaper:
 
 def merged(
     lists: Sequence[tuple[Source, Sequence[SourceRecord]]], *, limit: int, fusion_constant: int
-) -> list[FoundPaper]:
+) -> list[SourcePaper]:
     """Merge the sources' lists to the best `limit`, fused by rank; the first record of a paper is kept.
 
     A paper without an arXiv id is matched by title with the earlier lists.
     """
     papers: dict[str, Paper] = {}
-    known: list[dict[str, SourceRecord]] = []
+    lists_by_id: list[dict[str, SourceRecord]] = []
     for _, records in lists:
         earlier = list(papers.values())
         by_id: dict[str, SourceRecord] = {}
@@ -64,19 +64,23 @@ def merged(
             twin = None if is_arxiv_id(record.paper.paper_id) else _titled(earlier, record.paper.title)
             by_id.setdefault((twin or record.paper).paper_id, record)
         papers = {paper_id: record.paper for paper_id, record in by_id.items()} | papers
-        known.append(by_id)
-    candidates = [[_candidate(papers[paper_id], place) for place, paper_id in enumerate(ids, 1)] for ids in known]
-    kept = merge(candidates, policy=Policy(), fusion_constant=fusion_constant, limit=limit).candidates
-    return [_found(papers[each.doc_id], lists, known) for each in kept]
+        lists_by_id.append(by_id)
+    candidates = [[_candidate(papers[paper_id], place) for place, paper_id in enumerate(ids, 1)] for ids in lists_by_id]
+    best = merge(candidates, policy=Policy(), fusion_constant=fusion_constant, limit=limit).candidates
+    return [_found(papers[each.doc_id], lists, lists_by_id) for each in best]
 
 
 def _found(
-    paper: Paper, lists: Sequence[tuple[Source, Sequence[SourceRecord]]], known: Sequence[Mapping[str, SourceRecord]]
-) -> FoundPaper:
-    counts = (by_id[paper.paper_id].citation_count for by_id in known if paper.paper_id in by_id)
-    return FoundPaper(
+    paper: Paper,
+    lists: Sequence[tuple[Source, Sequence[SourceRecord]]],
+    lists_by_id: Sequence[Mapping[str, SourceRecord]],
+) -> SourcePaper:
+    counts = (by_id[paper.paper_id].citation_count for by_id in lists_by_id if paper.paper_id in by_id)
+    return SourcePaper(
         paper=paper,
-        sources=tuple(source.name for (source, _), by_id in zip(lists, known, strict=True) if paper.paper_id in by_id),
+        sources=tuple(
+            source.name for (source, _), by_id in zip(lists, lists_by_id, strict=True) if paper.paper_id in by_id
+        ),
         url=page_of(paper.paper_id),
         citation_count=next((count for count in counts if count is not None), None),
     )
@@ -131,20 +135,8 @@ Search = Callable[[Access, Question], SearchPage]
 class SearchResult:
     """Papers best first; the total number of results if a source reports it; warnings."""
 
-    papers: tuple[FoundPaper, ...]
+    papers: tuple[SourcePaper, ...]
     total_count: int
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedPaper:
-    """A paper and, if requested and available, its whole text (passages separated by blank lines)."""
-
-    paper: Paper
-    content: str | None
-    content_source: ContentSource | None
-    url: str | None
-    citation_count: int | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -166,10 +158,10 @@ def search_papers(
     for source, _ in asked:
         if source.check_question:  # validate before asking any source
             source.check_question(question)
-    until, known = clients.searches.get(question, (0.0, None))
-    if known is not None and clients.clock() < until:
+    until, cached = clients.searches.get(question, (0.0, None))
+    if cached is not None and clients.clock() < until:
         clients.progress(2, 2, "done")
-        return cast(SearchResult, known)
+        return cast(SearchResult, cached)
     left = clients.started()
     clients.progress(0, 2, f"asking {' and '.join(source.title for source, _ in asked)}")
     pages = _ask_all(clients, asked, question, left)
@@ -211,35 +203,20 @@ def fetch_paper(
 
     Raises InvalidArxivId, InvalidInput, PaperNotFound, PdfFetchFailed, RateLimited, NetworkError, StoreError.
     """
-    wanted = identified(arxiv_id=arxiv_id, url=url, pdf_url=pdf_url, title=title, hosts=clients.hosts)
+    named = identified(arxiv_id=arxiv_id, url=url, pdf_url=pdf_url, title=title, hosts=clients.hosts)
     clients, left = clients.of_one_call(), clients.started()
     steps = 2 if include_pdf_content else 1
     clients.progress(0, steps, "finding the paper")
-    if isinstance(wanted, PdfUrl):
-        fetched = _lone_pdf(clients, wanted.url, left)
+    if isinstance(named, PdfUrl):
+        fetched = _lone_pdf(clients, named.url, left)
     else:
-        record = find(clients, wanted, left)
-        fetched = FetchedPaper(
-            paper=record.paper,
-            content=None,
-            content_source=None,
-            url=record.url,
-            citation_count=record.citation_count,
-            warnings=record.warnings,
-        )
+        fetched = find(clients, named, left)
         found(fetched)
         if include_pdf_content:
             clients.progress(1, steps, "reading its text")
             fetched = with_content(clients, fetched, left)
     clients.progress(steps, steps, "done")
     return fetched
-
-
-def with_content(clients: Clients, fetched: FetchedPaper, left: SecondsLeft) -> FetchedPaper:
-    """Add the text to a paper. Raises PdfFetchFailed, RateLimited, NetworkError, StoreUnwritable."""
-    found = content_of(clients, fetched.paper, left)
-    warnings = (*fetched.warnings, found.warning) if found.warning else fetched.warnings
-    return replace(fetched, content=found.text, content_source=found.source, warnings=warnings)
 
 
 def _ask_all(
@@ -263,25 +240,25 @@ def _ask(search: Search, access: Access, question: Question) -> SearchPage | Sou
 
 def _fitting(
     clients: Clients,
-    found: Sequence[SourceRecord],
+    records_of_source: Sequence[SourceRecord],
     lists: Sequence[tuple[Source, Sequence[SourceRecord]]],
     question: Question,
 ) -> list[SourceRecord]:
     """Keep papers of the author and category as far as these are known: from earlier lists, or the warehouse."""
     author, category = (question.author or "").strip(), (question.category or "").strip()
     if author:
-        found = [record for record in found if wrote(author, record.paper.authors)]
+        records_of_source = [record for record in records_of_source if wrote(author, record.paper.authors)]
     if not category:
-        return list(found)
+        return list(records_of_source)
     at_hand = {record.paper.paper_id for _, records in lists for record in records}
-    others = [record.paper.paper_id for record in found if record.paper.paper_id not in at_hand]
+    others = [record.paper.paper_id for record in records_of_source if record.paper.paper_id not in at_hand]
     if others:
         try:
             stored = papers_by_id(clients.warehouse, others).to_pylist()
         except StoreBusy:
             stored = []
         at_hand |= {row["paper_id"] for row in stored if category in row["categories"]}
-    return [record for record in found if record.paper.paper_id in at_hand]
+    return [record for record in records_of_source if record.paper.paper_id in at_hand]
 
 
 def _lone_pdf(clients: Clients, url: str, left: SecondsLeft) -> FetchedPaper:
@@ -302,12 +279,12 @@ def search_to_mapping(result: SearchResult) -> dict[str, Any]:
     """Return `{papers[], total_count, warnings[]}`, JSON-ready (I1)."""
     papers = [
         {
-            **paper_to_mapping(found.paper),
-            "url": found.url,
-            "sources": list(found.sources),
-            "citation_count": found.citation_count,
+            **paper_to_mapping(each.paper),
+            "url": each.url,
+            "sources": list(each.sources),
+            "citation_count": each.citation_count,
         }
-        for found in result.papers
+        for each in result.papers
     ]
     return {"papers": papers, "total_count": result.total_count, "warnings": list(result.warnings)}
 
@@ -339,11 +316,10 @@ def fetched_from_mapping(record: object) -> FetchedPaper:
     if content and record.get("content_is_part"):
         raise InvalidPaper("paper: content is a part of the text only; give all of it, or none and the abstract")
     defaults = {"paper_id": "given", "abstract": "", "authors": []}
-    given = {name: value for name, value in record.items() if value is not None}
+    values = {name: value for name, value in record.items() if value is not None}
     return FetchedPaper(
-        paper=paper_from_mapping({**defaults, **given}),
+        paper=paper_from_mapping({**defaults, **values}),
         content=content,
-        content_source=None,
         url=record.get("url") if isinstance(record.get("url"), str) else None,
     )
 
@@ -365,19 +341,19 @@ def related(
         raise InvalidInput(f"relation must be one of {', '.join(RELATIONS)}, got {relation[:40]!r}")
     if not 1 <= max_results <= MOST_RELATED:
         raise InvalidInput(f"max_results must be from 1 to {MOST_RELATED}, got {max_results}")
-    wanted = identified(arxiv_id=paper_id, url=url, pdf_url=None, title=None, hosts=clients.hosts)
-    if not isinstance(wanted, Work) or not knows_ids_of(wanted.paper_id):
+    named = identified(arxiv_id=paper_id, url=url, pdf_url=None, title=None, hosts=clients.hosts)
+    if not isinstance(named, NamedPaper) or not knows_ids_of(named.paper_id):
         raise InvalidInput("Semantic Scholar cannot be asked about this paper; give an arXiv id, or its page there")
     left = clients.started()
     with opened(clients.access(left)) as scholar:
-        found = related_papers(scholar, wanted.paper_id, kind, limit=max_results)
-    if found is None:
-        raise PaperNotFound(f"Semantic Scholar does not know {wanted.paper_id}; a new paper takes it some days")
+        answers = related_papers(scholar, named.paper_id, kind, limit=max_results)
+    if answers is None:
+        raise PaperNotFound(f"Semantic Scholar does not know {named.paper_id}; a new paper takes it some days")
     papers = []
-    for each in found:
+    for each in answers:
         paper = each.as_paper()
         papers.append(
-            FoundPaper(
+            SourcePaper(
                 paper=paper,
                 sources=(SEMANTIC_SCHOLAR.name,),
                 url=page_of(paper.paper_id),

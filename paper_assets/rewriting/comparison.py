@@ -42,7 +42,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Comparison:
     """Results with and without examples over the papers that were rewritten both ways; None if there were none.
 
     `differences` are paired; `failed`: the paper at which the comparison stopped early, and why.
@@ -61,37 +61,37 @@ def compare(
     without_examples: Writer,
     stopwatch: Callable[[], float],
     progress: Progress = ignore_progress,
-) -> Compared:
+) -> Comparison:
     """Rewrite each item both ways after a warm-up, alternating which goes first; neither writer may answer from a
     cache.
 
     Stops at the first paper for which the language model fails and reports what was finished until then.
     """
-    found: dict[bool, list[_Rewritten]] = {True: [], False: []}
+    rewritten: dict[bool, list[_Rewritten]] = {True: [], False: []}
     done, failed = 0, None
     try:
         for writer in (with_examples, without_examples):
             write_attempt(writer, items[0], [])
     except LLMError as fault:
-        return Compared(with_examples=None, without_examples=None, failed=f"the warm-up: {fault}")
+        return Comparison(with_examples=None, without_examples=None, failed=f"the warm-up: {fault}")
     for place, item in enumerate(items):
         try:
             for shows in (True, False) if place % 2 == 0 else (False, True):
                 began = stopwatch()
                 attempts, step = rehearse(with_examples if shows else without_examples, item)
                 kept = attempts[(step.attempt or len(attempts)) - 1]
-                found[shows].append((kept.score, attempts, stopwatch() - began))
+                rewritten[shows].append((kept.score, attempts, stopwatch() - began))
         except LLMError as fault:
             failed = f"paper {item.paper_id}: {fault}"
             break
         done = place + 1
         progress(done, len(items))
     if not done:
-        return Compared(with_examples=None, without_examples=None, failed=failed)
-    return Compared(
-        with_examples=_outcome(found[True][:done]),
-        without_examples=_outcome(found[False][:done]),
-        differences=_differences(found[True][:done], found[False][:done]),
+        return Comparison(with_examples=None, without_examples=None, failed=failed)
+    return Comparison(
+        with_examples=_outcome(rewritten[True][:done]),
+        without_examples=_outcome(rewritten[False][:done]),
+        differences=_differences(rewritten[True][:done], rewritten[False][:done]),
         failed=failed,
     )
 

@@ -9,19 +9,23 @@ docs/evaluation-rewrites.md (`python -m benchmarks.faithfulness`).
 Rules cannot know every form. `certain` are only numbers whose digits the original has with another power of ten, sign
 or unit. Everything else, every computed number and every name included, is a question to the critic and holds nothing
 back without its answer.
+
+A computed number is supported if the rewrite shows its sum: "it falls from 0.213 to 0.127, by 40 %". Both numbers are
+in the original, and a reader can check the third. To add a sum, write what joins its terms into a pattern, and yield
+the result in `_shown_sums`: any two numbers of a sentence, joined by nothing, would give almost every number.
 """
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
-from itertools import groupby, pairwise, takewhile
+from itertools import pairwise, takewhile
 
 from paper_assets.rewriting.names import name_key, new_names, words_of
 from paper_assets.rewriting.quantities import (
     DECIMAL_COMMA,
-    Kind,
+    PREFIX_SCALES,
+    NumberKind,
     Quantity,
     plain,
     quantities,
@@ -29,13 +33,11 @@ from paper_assets.rewriting.quantities import (
     units_alone,
     with_scales,
 )
-from paper_assets.rewriting.sums import is_difference, is_part, is_rounded, rates_of, shown_sums
-from paper_assets.rewriting.units import PREFIX_SCALES
 from paper_assets.text.languages import language_of
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in
 
 _ENGLISH = "en"
-_ANY_KIND: frozenset[Kind] = frozenset({"count", "percent", "times"})  # where signs in words are not read
+_ANY_KIND: frozenset[NumberKind] = frozenset({"count", "percent", "times"})  # where signs in words are not read
 _SCALES = (1e3, 1e6, 1e9)
 _PERCENTILE = re.compile(r"\b[pP](\d\d(?:\.\d+)?)\b|\b(\d\d(?:\.\d+)?)th percentile")
 _VERSION = re.compile(r"\b[vV](\d+)\b")
@@ -64,6 +66,18 @@ _PREFIXED = re.compile(r"\s?(?P<prefix>[nµμmkMG])(?P<unit>[A-Z]|eV|g)(?![A-Za-
 _BEFORE = 60  # characters before a share in which its noun may be: "memory falls by half"
 _SET = re.compile(r"(?:\\in|∈)\s*\\?\{([^{}]*)\\?\}")
 _NUMBERED = re.compile(r"\((?:[1-9]|i{1,3}|iv|v|[a-g])\)")
+
+_PART_OF = re.compile(r"\s(?:out )?of (?:all )?(?:the )?")
+_OF_ALL = re.compile(r"\bof (?:the )?$", re.IGNORECASE)
+_THINGS = re.compile(r"\s[\w\s-]{1,40},\s")
+_TWO_EQUAL = re.compile(r"\b(?:two|both)\b[^.;,]{0,30}\bequal", re.IGNORECASE)
+_POINTS = re.compile("point|punkt", re.IGNORECASE)
+_AFTER = 30  # characters after a percentage in which "points" may be
+_COUNTED = 10  # least count of which a half is one
+_FROM = re.compile(r"\b(?:from|von)\s(?:[a-z]+\s)?$", re.IGNORECASE)
+_TO = re.compile(r"\s(?:to|auf)\s(?:[a-z]+\s)?")
+_TOTAL = re.compile(r"\bin total\b|\baltogether\b|\binsgesamt\b|\bin all\b")
+_SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +142,7 @@ class _Original:
 def _read_original(source: str) -> _Original:
     text = _VERSION.sub(r"\g<0> (\1)", _PERCENTILE.sub(_spelt_percentile, source))
     known = quantities(text)
-    rates = list(rates_of(known, text))
+    rates = list(_rates_of(known, text))
     known += [*starts_of_ranges(known, text), *units_alone(text)]
     has_shares_in_words = any(given.kinds == {"share"} and given.decimals is None for given in known)
     return _Original(
@@ -145,7 +159,7 @@ def _read_original(source: str) -> _Original:
 def _new_numbers(source: str, text: str, language: str) -> Iterator[tuple[str, bool]]:
     """Yield the numbers of `text` that `source` lacks, and whether it contradicts them."""
     original, numbers = _read_original(source), [*with_scales(quantities(text), text)]
-    sums = {number.start for number in shown_sums(numbers, original.known, text)}
+    sums = {number.start for number in _shown_sums(numbers, original.known, text)}
     numbers = _with_possible_kinds(numbers, text, language)
     together = _read_together(numbers, original.known, text, original.rates)
     reported: set[tuple[float, frozenset[str]]] = set()
@@ -172,11 +186,11 @@ def _is_derived(number: Quantity, text: str, original: _Original) -> bool:
     known, rates = original.known, original.rates
     if "share" in number.kinds and number.decimals is not None and any(_close(rate, number.value) for rate in rates):
         return True
-    if "percent" in number.kinds and any(is_rounded(100 * rate, number) for rate in rates):
+    if "percent" in number.kinds and any(_is_rounded(100 * rate, number) for rate in rates):
         return True
     return (
-        is_difference(number, text, known)
-        or is_part(number, known, original.text)
+        _is_difference(number, text, known)
+        or _is_half_of_a_count(number, known, original.text)
         or _is_prefixed(number, text, known, original.text)
         or _is_year(number, text, known)
     )
@@ -512,58 +526,82 @@ def _is_next_round(value: float, number: Quantity) -> bool:
     return _close(number.value, step * (math.ceil if number.bound == "above" else math.floor)(value / step))
 
 
+def _is_difference(number: Quantity, text: str, known: Sequence[Quantity]) -> bool:
+    """Return whether it is the difference in points of two percentages of the original."""
+    if "percent" not in number.kinds or not _POINTS.search(text[number.start : number.end + _AFTER]):
+        return False
+    shares = {given.value for given in known if "percent" in given.kinds}
+    return any(_close(round(one - other, 6), number.value) for one in shares for other in shares if one > other)
+
+
+def _is_half_of_a_count(number: Quantity, known: Sequence[Quantity], source: str) -> bool:
+    """Return whether it is "half" where the original counts a whole and its half, or has two equal parts."""
+    if number.kinds != {"share"} or number.value != 0.5:
+        return False
+    if _TWO_EQUAL.search(source):
+        return True
+    counts = {
+        given.value for given in known if given.kinds == {"count"} and given.unit is None and given.value >= _COUNTED
+    }
+    return any(2 * count in counts for count in counts)
+
+
+def _rates_of(known: Sequence[Quantity], source: str) -> Iterator[float]:
+    """Yield the shares that the original gives as two counts: "71 of 90", "of 90 cases, 71"."""
+    for first, second in pairwise(known):
+        if _PART_OF.fullmatch(source[first.end : second.start]) and 0 < first.value < second.value:
+            yield first.value / second.value
+        elif (
+            0 < second.value < first.value
+            and _OF_ALL.search(source[max(0, first.start - 8) : first.start])
+            and _THINGS.fullmatch(source[first.end : second.start])
+        ):
+            yield second.value / first.value
+
+
+def _is_rounded(value: float, number: Quantity) -> bool:
+    """Return whether a number in digits is the value, rounded to the number's decimals."""
+    return _close(round(value, number.decimals), abs(number.value)) if number.decimals is not None else False
+
+
+def _shown_sums(numbers: Sequence[Quantity], known: Sequence[Quantity], text: str) -> Iterator[Quantity]:
+    """Yield the numbers of a rewrite that a sentence shows to follow from two numbers of the original before or after.
+
+    The change "from a to b" in percent or as a factor, the factor between two numbers just before it, and the product
+    of two numbers just before it, if it is said to be the total.
+    """
+    numbers = [number for number in numbers if number.shown != "one"]  # the pronoun
+    for place, number in enumerate(numbers):
+        if number.decimals is None:
+            continue
+        for first in range(max(0, place - 2), min(place + 2, len(numbers) - 1)):
+            one, other = numbers[first], numbers[first + 1]
+            if number in (one, other) or not (_is_known(one, known) and _is_known(other, known)):
+                continue
+            start, end = min(one.start, number.start), max(other.end, number.end)
+            if _SENTENCE_END.search(text[start:end]):
+                continue
+            if _follows(number, one, other, text):
+                yield number
+
+
+def _follows(result: Quantity, first: Quantity, second: Quantity, text: str) -> bool:
+    if first.value <= 0 or second.value <= 0 or first.value == second.value:
+        return False
+    change = _FROM.search(text[max(0, first.start - 12) : first.start]) and _TO.fullmatch(
+        text[first.end : second.start]
+    )
+    if change and "percent" in result.kinds:
+        return _is_rounded(100 * abs(first.value - second.value) / first.value, result)
+    if "times" in result.kinds and (change or second.end <= result.start):
+        return _is_rounded(max(first.value, second.value) / min(first.value, second.value), result)
+    total = second.end <= result.start and _TOTAL.search(text[second.end : result.end + 20])
+    return bool(total) and result.kinds == {"count"} and _close(first.value * second.value, result.value)
+
+
+def _is_known(number: Quantity, known: Sequence[Quantity]) -> bool:
+    return any(_close(given.value, number.value) and given.unit == number.unit for given in known)
+
+
 def _close(value: float, other: float) -> bool:
     return abs(value - other) <= 1e-9 * max(1.0, abs(value), abs(other))
-
-
-_TOKEN = re.compile(r"\s+|[^\W_]+(?:['’.,+#/%_-]+[^\W_]+)*%?|.", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A run of text. `new`: missing from the other text; `doubtful`: a number or name that the original lacks."""
-
-    text: str
-    new: bool
-    doubtful: bool
-
-
-def marked(text: str, against: str, doubtful: Iterable[str]) -> tuple[Piece, ...]:
-    """Split a rewrite into pieces that join to it again, marking what is new against another text and what is
-    `doubtful` (from `unsupported`).
-
-    Words are compared without case, longest common runs first (Ratcliff & Obershelp 1988, as in difflib).
-    """
-    tokens = _TOKEN.findall(text)
-    words = [at for at, token in enumerate(tokens) if not token.isspace()]
-    mine = [tokens[at].casefold() for at in words]
-    theirs = [token.casefold() for token in _TOKEN.findall(against) if not token.isspace()]
-    kept = {
-        words[at]
-        for block in SequenceMatcher(None, theirs, mine, autojunk=False).get_matching_blocks()
-        for at in range(block.b, block.b + block.size)
-    }
-    doubted = _places(text, tokens, doubtful)
-    new = [at not in kept for at in range(len(tokens))]
-    for at, token in enumerate(tokens):
-        if token.isspace():  # a blank is new between two new words
-            new[at] = 0 < at < len(tokens) - 1 and new[at - 1] and at + 1 not in kept
-    runs = groupby(range(len(tokens)), key=lambda at: (new[at], at in doubted))
-    return tuple(Piece("".join(tokens[at] for at in run), *kind) for kind, run in runs)
-
-
-def _places(text: str, tokens: list[str], wanted: Iterable[str]) -> set[int]:
-    """Return the tokens that any of the given words covers."""
-    spans = [
-        found.span()
-        for word in wanted
-        if word.strip()
-        for found in re.finditer(rf"(?<!\w)(?<!\d[.,]){re.escape(word.strip())}(?!\w|[.,]\d)", text)
-    ]
-    places, start = set(), 0
-    for at, token in enumerate(tokens):
-        end = start + len(token)
-        if any(start < last and end > first for first, last in spans):
-            places.add(at)
-        start = end
-    return places

@@ -9,12 +9,12 @@ a person has accepted it.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
-To add a check, write a function like those below and add it to `_CHECKS`.
+To add a check, write a function like those below and call it in `stop_reasons`.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
@@ -62,32 +62,27 @@ _REFUSALS = re.compile(
 _BEGINNING = 250  # leading characters searched for a refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    text: str
-    item: NewItem
-    fit: TopicFit | None = None
-
-    @property
-    def comparable(self) -> bool:
-        """Return whether original and rewrite are of one language, so that words and meaning can be compared."""
-        return language_of(self.item.original_text) == self.item.language
-
-
 def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tuple[str, ...]:
     """Return why a rewrite of the item may neither pass nor be archived, unsupported claims apart; () if nothing stops
     it.
 
     `fit`: how well the text fits its original and others, if a model has computed it.
     """
-    case = _Case(text=text, item=item, fit=fit)
-    if reason := _invisible(case):
+    if reason := _nothing_visible(text):
         return (reason,)
-    return tuple(reason for check in _CHECKS if (reason := check(case)))
+    checks = (
+        _refusal(text, item.original_text),
+        _another_language(text, item.language),
+        _another_length(text, item),
+        _copy(text, item.original_text),
+        _another_topic(text, item, fit),
+        _hard_to_read(text, item),
+    )
+    return tuple(reason for reason in checks if reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ComparedSentences:
     """Represent the critic's comparison. `reasons`: why the text is held back; `unchecked`: sentences without a usable
     verdict, None if no sentence has one; `disputed`: doubted claims that occur in supported sentences only.
     """
@@ -99,7 +94,7 @@ class Compared:
 
 def compare_sentences(
     item: NewItem, text: str, judged: Iterable[JudgedSentence], *, doubted: Collection[str] = ()
-) -> Compared:
+) -> ComparedSentences:
     """Return what the critic's verdicts mean. "supported" and "changed" count only if the quoted words are in the
     original; `doubted` are the numbers and names that code did not find there.
     """
@@ -122,7 +117,7 @@ def compare_sentences(
         elif each.verdict == "supported":
             supported.append(sentence)
     elsewhere = " ".join(sentence for sentence in sentences if sentence not in supported)
-    return Compared(
+    return ComparedSentences(
         reasons=tuple(reasons),
         unchecked=len(sentences) - checked if checked else None,
         disputed=tuple(each for each in doubted if each not in elsewhere and any(each in one for one in supported)),
@@ -142,16 +137,16 @@ def answered_claims(item: NewItem, text: str, critique: Critique, doubted: Colle
         for each in critique.sentences
         if each.verdict in ("changed", "invented") and each.number <= len(sentences)
     )
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for claim in doubted:
         answers = [each for each in critique.claims if claim_key(each.claim) == claim_key(claim)]
         if claim in wrong or len({each.verdict for each in answers}) != 1:
             continue
         if answers[0].verdict == "explains":
-            found[claim] = f"“{claim}” explains, and says nothing about the paper"
+            reasons[claim] = f"“{claim}” explains, and says nothing about the paper"
         elif answers[0].verdict == "supported" and quoted_sentence(answers[0].original, original):
-            found[claim] = f"“{claim}” stands for “{_brief(answers[0].original)}”"
-    return found
+            reasons[claim] = f"“{claim}” stands for “{_brief(answers[0].original)}”"
+    return reasons
 
 
 def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
@@ -224,7 +219,7 @@ def claim_reason(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple
 
 def unusable(text: str, original: str) -> tuple[str, ...]:
     """Check a text of which only the original is known: no level, title or language."""
-    reason = _invisible_reason(text) or _refusal_reason(text, original) or _copy_reason(text, original)
+    reason = _nothing_visible(text) or _refusal(text, original) or _copy(text, original)
     return (reason,) if reason else ()
 
 
@@ -250,69 +245,51 @@ def length_in_words(text: str) -> int:
     return len(_UNSPACED.sub(" ", text).split()) + round(unspaced / _LETTERS_A_WORD)
 
 
-def _invisible(case: _Case) -> str | None:
-    return _invisible_reason(case.text)
-
-
-def _invisible_reason(text: str) -> str | None:
+def _nothing_visible(text: str) -> str | None:
     visible = sum(unicodedata.category(letter)[0] in "LN" for letter in text)
     hidden = sum(unicodedata.category(letter) in ("Cf", "Cc", "Co", "Cn") for letter in text if letter not in "\n\t")
-    if not visible or hidden > visible:
-        return "no visible text"
-    return None
+    return "no visible text" if not visible or hidden > visible else None
 
 
-def _refuses(case: _Case) -> str | None:
-    return _refusal_reason(case.text, case.item.original_text)
-
-
-def _refusal_reason(text: str, original: str) -> str | None:
+def _refusal(text: str, original: str) -> str | None:
     found = _REFUSALS.search(text[:_BEGINNING])
     if found is None or _REFUSALS.search(original):  # a paper on refusals quotes them
         return None
     return f"a refusal: “{' '.join(text[found.start() : found.start() + 60].split())}”"
 
 
-def _in_another_language(case: _Case) -> str | None:
-    wanted = case.item.language
-    if is_in_language(case.text, wanted):
-        return None
-    return f"not in {LANGUAGES.get(wanted, wanted)} throughout"
+def _another_language(text: str, language: str) -> str | None:
+    return None if is_in_language(text, language) else f"not in {LANGUAGES.get(language, language)} throughout"
 
 
-def _of_another_length(case: _Case) -> str | None:
-    least, most = persona(case.item.target_level).words
-    words = length_in_words(case.text)
-    original = length_in_words(case.item.original_text)
-    if words < min(_SHORTER * least, _OF_THE_ORIGINAL * original) or words > _LONGER * most:
+def _another_length(text: str, item: NewItem) -> str | None:
+    least, most = persona(item.target_level).words
+    words = length_in_words(text)
+    if words < min(_SHORTER * least, _OF_THE_ORIGINAL * length_in_words(item.original_text)) or words > _LONGER * most:
         return f"{words} words, where {least} to {most} were asked for"
     return None
 
 
-def _is_the_original(case: _Case) -> str | None:
-    return _copy_reason(case.text, case.item.original_text)
-
-
-def _copy_reason(text: str, original: str) -> str | None:
+def _copy(text: str, original: str) -> str | None:
     share = copied_share(text, original, original="")
     if share < _SAME_AGAIN:
         return None
     return f"the original over again: {100 * share:.0f} % of its word triples are in it"
 
 
-def _is_about_something_else(case: _Case) -> str | None:
+def _another_topic(text: str, item: NewItem, fit: TopicFit | None) -> str | None:
     """Compare words and meaning, if both texts are of one language and the text is long enough."""
-    if len(content_words(case.text)) < _FEWEST_WORDS or not case.comparable:
+    if len(content_words(text)) < _FEWEST_WORDS or language_of(item.original_text) != item.language:
         return None
-    share = shared_words(case.text, f"{case.item.title} {case.item.original_text}")
-    if share < persona(case.item.target_level).shared_words:
+    share = shared_words(text, f"{item.title} {item.original_text}")
+    if share < persona(item.target_level).shared_words:
         return f"about something else: {100 * share:.0f} % of its words are in the original"
-    if case.fit is None:
+    if fit is None:
         return None
-    own, least = case.fit.own, LEAST_FIT[case.item.target_level]
+    own, least = fit.own, LEAST_FIT[item.target_level]
     if own < least:
         return f"about something else: its similarity to the original is {own:.2f}, less than {least}"
-    name, best = max(case.fit.others.items(), key=lambda fit: fit[1], default=("", 0.0))
+    name, best = max(fit.others.items(), key=lambda fit: fit[1], default=("", 0.0))
     if best > own + CLEARLY_BETTER:
         return (
             f"about something else: it is more like the original of {name} ({best:.2f}) than like its own ({own:.2f})"
@@ -320,18 +297,8 @@ def _is_about_something_else(case: _Case) -> str | None:
     return None
 
 
-def _is_hard_to_read(case: _Case) -> str | None:
-    measured, most = lix(case.text, language=case.item.language), persona(case.item.target_level).lix
+def _hard_to_read(text: str, item: NewItem) -> str | None:
+    measured, most = lix(text, language=item.language), persona(item.target_level).lix
     if measured is None or most is None or measured <= most:
         return None
     return f"hard to read: LIX {measured:.0f}, for this reader at most {most}"
-
-
-_CHECKS: tuple[Callable[[_Case], str | None], ...] = (
-    _refuses,
-    _in_another_language,
-    _of_another_length,
-    _is_the_original,
-    _is_about_something_else,
-    _is_hard_to_read,
-)

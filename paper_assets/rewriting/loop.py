@@ -20,8 +20,8 @@ from paper_assets.rewriting.policy import (
     DECISIONS,
     Decision,
     Done,
+    NextStep,
     Outcome,
-    Step,
     Wait,
     Write,
     attempts_allowed,
@@ -64,7 +64,7 @@ class OptimizerState:
     decision_required: bool
 
 
-def step_of(item: RewriteItem, *, config: RewritingConfig) -> Step:
+def step_of(item: RewriteItem, *, config: RewritingConfig) -> NextStep:
     """Return the next step of an item; a finished item stays finished, whatever the thresholds are now."""
     if item.outcome is not None:
         return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
@@ -282,7 +282,7 @@ def undo_cancellation(warehouse: Warehouse, item: str) -> Response:
     return Response(counted=done, note=f"{_named(current)} {'continues' if done else 'is not cancelled'}")
 
 
-def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], Step]:
+def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], NextStep]:
     """Run the loop without a store until it would wait or is done, for comparisons (B7). Raises LLMError."""
     attempts: list[Attempt] = []
     while True:

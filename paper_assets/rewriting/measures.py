@@ -1,9 +1,11 @@
-"""Measure a rewrite against its original: keywords, copied share, readability (LIX), fit by meaning and words."""
+"""Measure a rewrite against its original: keywords, copies, readability (LIX), fit, differences."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import groupby
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models import minilm
@@ -13,25 +15,14 @@ from paper_assets.text.words import FUNCTION_WORDS, stems_in
 # Not `text/words.py`: these words are shown, so they keep hyphens and accents and exclude numbers.
 _KEYWORD = re.compile(r"[^\W\d_][\w-]*[^\W_]")
 _SMALL = FUNCTION_WORDS | {
-    "all",
-    "based",
-    "new",
-    "one",
-    "paper",
-    "show",
-    "shows",
-    "two",
-    "well",
-    "within",
-    "without",
-    "work",
-}
+    "all", "based", "new", "one", "paper", "show", "shows", "two", "well", "within", "without", "work",
+}  # fmt: skip
 _MOST = 5
 
 
-def clean_keywords(given: Iterable[str]) -> tuple[str, ...]:
+def clean_keywords(keywords: Iterable[str]) -> tuple[str, ...]:
     """Return the keywords without duplicates, commas and blanks."""
-    spaced = (" ".join(keyword.replace(",", " ").split()) for keyword in given)
+    spaced = (" ".join(keyword.replace(",", " ").split()) for keyword in keywords)
     return tuple(dict.fromkeys(keyword for keyword in spaced if keyword))
 
 
@@ -137,3 +128,56 @@ def shared_words(text: str, original: str) -> float:
     """Return the share, 0..1, of the text's content words that the original has too."""
     words = content_words(text)
     return len(words & frozenset(stems_in(original))) / len(words) if words else 0.0
+
+
+_TOKEN = re.compile(r"\s+|[^\W_]+(?:['’.,+#/%_-]+[^\W_]+)*%?|.", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text. `new`: missing from the other text; `doubtful`: a number or name that the original lacks."""
+
+    text: str
+    new: bool
+    doubtful: bool
+
+
+def marked(text: str, against: str, doubtful: Iterable[str]) -> tuple[Piece, ...]:
+    """Split a rewrite into pieces that join to it again, marking what is new against another text and what is
+    `doubtful` (from `unsupported`).
+
+    Words are compared without case, longest common runs first (Ratcliff & Obershelp 1988, as in difflib).
+    """
+    tokens = _TOKEN.findall(text)
+    words = [at for at, token in enumerate(tokens) if not token.isspace()]
+    mine = [tokens[at].casefold() for at in words]
+    theirs = [token.casefold() for token in _TOKEN.findall(against) if not token.isspace()]
+    kept = {
+        words[at]
+        for block in SequenceMatcher(None, theirs, mine, autojunk=False).get_matching_blocks()
+        for at in range(block.b, block.b + block.size)
+    }
+    doubted = _places(text, tokens, doubtful)
+    new = [at not in kept for at in range(len(tokens))]
+    for at, token in enumerate(tokens):
+        if token.isspace():  # a blank is new between two new words
+            new[at] = 0 < at < len(tokens) - 1 and new[at - 1] and at + 1 not in kept
+    runs = groupby(range(len(tokens)), key=lambda at: (new[at], at in doubted))
+    return tuple(Piece("".join(tokens[at] for at in run), *kind) for kind, run in runs)
+
+
+def _places(text: str, tokens: list[str], wanted: Iterable[str]) -> set[int]:
+    """Return the tokens that any of the given words covers."""
+    spans = [
+        found.span()
+        for word in wanted
+        if word.strip()
+        for found in re.finditer(rf"(?<!\w)(?<!\d[.,]){re.escape(word.strip())}(?!\w|[.,]\d)", text)
+    ]
+    places, start = set(), 0
+    for at, token in enumerate(tokens):
+        end = start + len(token)
+        if any(start < last and end > first for first, last in spans):
+            places.add(at)
+        start = end
+    return places

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from paper_assets.rewriting.quantities import WORD
-from paper_assets.rewriting.units import symbol_of
+from paper_assets.rewriting.quantities import WORD, symbol_of
 from paper_assets.text.languages import is_ordinary_word
 from paper_assets.text.words import FUNCTION_WORDS
 
@@ -45,7 +45,7 @@ def new_names(source: str, text: str, *, language: str = _ENGLISH) -> Iterator[s
             if len(letters) < 2 or _AMOUNT.fullmatch(name) or place in spelt_out or letters in reported:
                 continue
             if (
-                letters in _word_lists()["everyday"]
+                letters in _word_list("everyday")
                 or name_key(word) in known
                 or _is_known_name(name, known, hyphenated, spaced)
                 or not known.isdisjoint(_implied_by(letters))
@@ -75,7 +75,7 @@ def name_key(word: str) -> str:
 
 def _is_beginning(letters: str, language: str) -> bool:
     """Return whether a capital only marks the start of a sentence. Only English words are known."""
-    return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _word_lists()["names"])
+    return language != _ENGLISH or (is_ordinary_word(letters) and letters not in _word_list("names"))
 
 
 def _is_marked(name: str) -> bool:
@@ -289,17 +289,15 @@ def _expansions() -> dict[str, tuple[str, ...]]:
 
 def _implied_by(name: str) -> frozenset[str]:
     """Return the words that imply a name: the original's kappa is Cohen's."""
-    return frozenset(_implied().get(name, "").split())
+    return frozenset(_lists()["implied"].get(name, "").split())
 
 
 @cache
-def _implied() -> dict[str, str]:
-    lists = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
-    return dict(lists["implied"])
+def _word_list(name: str) -> frozenset[str]:
+    return frozenset(_lists()[name].split())
 
 
 @cache
-def _word_lists() -> dict[str, frozenset[str]]:
+def _lists() -> dict[str, Any]:
     """Return the lists of `names.toml` by name."""
-    lists = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
-    return {name: frozenset(lists[name].split()) for name in ("everyday", "names")}
+    return tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))

@@ -43,7 +43,7 @@ class Done:
     outcome: Outcome
 
 
-Step = Write | Wait | Done
+NextStep = Write | Wait | Done
 
 
 def next_step(
@@ -54,7 +54,7 @@ def next_step(
     stuck: bool = False,
     cancelled: bool = False,
     config: RewritingConfig,
-) -> Step:
+) -> NextStep:
     """Return the next step from the scores of attempts 1, 2, …, the decisions by attempt, and the attempts the gate
     holds back. `stuck`: the last one is held back for something that another attempt would not change.
 

@@ -8,7 +8,7 @@ caps. The critic does not see the thresholds.
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -68,10 +68,10 @@ def load_personas(file: Path) -> dict[str, Persona]:
 
 def persona(level: str) -> Persona:
     """Return the persona of a level. Raises InvalidInput."""
-    known = personas()
-    if level not in known:
-        raise InvalidInput(f"level {level!r} is unknown; use one of {', '.join(known)}")
-    return known[level]
+    by_level = personas()
+    if level not in by_level:
+        raise InvalidInput(f"level {level!r} is unknown; use one of {', '.join(by_level)}")
+    return by_level[level]
 
 
 def _persona(entry: dict[str, Any]) -> Persona:
@@ -170,8 +170,8 @@ class Critique(BaseModel):
 def total(critique: Critique) -> int:
     """Return the total, 0 to 100: the sum of the subscores, capped by the worst fault or sentence."""
     verdicts = [*(each.verdict for each in critique.sentences), *(each.verdict for each in critique.claims)]
-    found = [*(fault.kind for fault in critique.faults), *map(_FAULT_OF.get, verdicts)]
-    return min([sum(critique.subscores), *(_CAPS[kind] for kind in found if kind in _CAPS)])
+    kinds = [*(fault.kind for fault in critique.faults), *map(_FAULT_OF.get, verdicts)]
+    return min([sum(critique.subscores), *(_CAPS[kind] for kind in kinds if kind in _CAPS)])
 
 
 def in_words(critique: Critique) -> str:
@@ -245,8 +245,8 @@ class Draft(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A prompt: system and user part."""
+class Prompt:
+    """What a model is sent: system and user part."""
 
     system: str
     user: str
@@ -258,7 +258,7 @@ def prompt_version(level: str) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[str] = (), examples: str) -> Question:
+def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[str] = (), examples: str) -> Prompt:
     """Ask for a rewrite; from the second attempt on with the previous one and its faults.
 
     `held`: why the gate holds the previous one back. `examples` may be empty.
@@ -290,10 +290,10 @@ def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[st
         readable=_readable(of_level),
         language=_language(item),
     )
-    return Question(system=f"{system}\n{_DATA}", user="\n\n".join(parts))
+    return Prompt(system=f"{system}\n{_DATA}", user="\n\n".join(parts))
 
 
-def critic_question(item: NewItem, text: str, found: Unsupported, *, readability: float | None = None) -> Question:
+def critic_question(item: NewItem, text: str, found: Unsupported, *, readability: float | None = None) -> Prompt:
     """Ask for faults, subscores and advice, with the original beside the rewrite and the doubts that code has found."""
     of_level = persona(item.target_level)
     points = "\n".join(f"- {point}" for point in of_level.critic)
@@ -318,19 +318,16 @@ def critic_question(item: NewItem, text: str, found: Unsupported, *, readability
         fenced("findings", "\n".join(findings)),
         "Judge the rewrite.",
     ]
-    return Question(system=f"{system}\n{_DATA}", user="\n\n".join(parts))
+    return Prompt(system=f"{system}\n{_DATA}", user="\n\n".join(parts))
 
 
 def numbered(text: str) -> str:
     """Return a text with a number in brackets before each sentence."""
-    return "".join(f"{text[last:start]}[{number}] {text[start:end]}" for number, last, start, end in _sentences(text))
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int, int, int]]:
-    last = 0
+    parts, last = [], 0
     for number, (start, end) in enumerate(sentence_spans(text), 1):
-        yield number, last, start, end
+        parts.append(f"{text[last:start]}[{number}] {text[start:end]}")
         last = end
+    return "".join(parts)
 
 
 def _readable(of_level: Persona) -> str:

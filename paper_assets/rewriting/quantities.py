@@ -3,6 +3,10 @@
 Supported are digits in the spellings of papers (LaTeX, 1,000 and 1 000, 10^{6}, 7B, 2.5 million), English number words
 (three, twenty-five, a hundred, twice, threefold, a third, half) and ranges, where a sign belongs to both ends ("37 to
 52 %"). Digits inside a name (GPT-4) are not read; 7B after a name is.
+
+Numbers are compared in the base unit: 500 ms is half a second. To add a unit, add a line to `_BASES`; with a dimension
+and prefixes, its numbers are converted, otherwise only its symbol is known (90 aJ for 90 attojoules). Spellings of time
+that are not formed with a prefix are in `_TIMES`.
 """
 
 import re
@@ -12,10 +16,69 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
-from paper_assets.rewriting.units import UNITS
 from paper_assets.text.words import FUNCTION_WORDS, stem
 
-Kind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
+NumberKind = Literal["count", "percent", "times", "share"]  # share: half, a third, 1/2
+
+_PREFIXES = {
+    "atto": ("a", 1e-18), "femto": ("f", 1e-15), "pico": ("p", 1e-12), "nano": ("n", 1e-9), "micro": ("µ", 1e-6),
+    "milli": ("m", 1e-3), "centi": ("c", 1e-2), "kilo": ("k", 1e3), "mega": ("M", 1e6), "giga": ("G", 1e9),
+    "tera": ("T", 1e12), "peta": ("P", 1e15),
+}  # fmt: skip
+_BASES: tuple[tuple[str, str, str, str], ...] = (  # name, symbol, dimension, prefixes with which it is converted
+    ("second", "s", "time", "nano micro milli"),
+    ("byte", "B", "bytes", "kilo mega giga tera"),
+    ("meter", "m", "length", "nano micro milli centi kilo"),
+    ("metre", "m", "length", "nano micro milli centi kilo"),
+    ("hertz", "Hz", "frequency", "kilo mega giga"),
+    ("ampere", "A", "", ""),
+    ("gram", "g", "", ""),
+    ("joule", "J", "", ""),
+    ("newton", "N", "", ""),
+    ("pascal", "Pa", "", ""),
+    ("volt", "V", "", ""),
+    ("watt", "W", "", ""),
+    ("watthour", "Wh", "", ""),
+)
+_TIMES = {
+    "s sec secs sekunde sekunden": 1.0,
+    "min mins minute minutes minuten": 60.0,
+    "h hr hrs hour hours stunde stunden": 3600.0,
+    "day days tag tage tagen": 86_400.0,
+    "week weeks wk wks woche wochen": 604_800.0,
+    "month months mo mos monat monate monaten": 2_629_800.0,
+    "year years yr yrs jahr jahre jahren": 31_557_600.0,
+    "kyr": 31_557_600.0 * 1e3,
+    "myr": 31_557_600.0 * 1e6,
+    "gyr": 31_557_600.0 * 1e9,
+}
+_SYMBOLS = {name: symbol for name, symbol, _, _ in _BASES}
+_IN_WORDS = re.compile(f"({'|'.join(_PREFIXES)})({'|'.join(_SYMBOLS)})s?")
+
+
+def _units() -> dict[str, tuple[str, float]]:
+    found = {word: ("time", seconds) for words, seconds in _TIMES.items() for word in words.split()}
+    for name, symbol, dimension, prefixes in _BASES:
+        if dimension:
+            words = [name] if name.endswith("z") else [name, f"{name}s"]
+            found |= dict.fromkeys((*words, *(["hz"] if symbol == "Hz" else [])), (dimension, 1.0))
+        for prefix in prefixes.split():
+            letter, factor = _PREFIXES[prefix]
+            letters = ("u", "µ", "μ") if letter == "µ" else (letter,)
+            symbols = [f"{each}{symbol}".lower() for each in letters]
+            found |= dict.fromkeys((*symbols, *(prefix + word for word in words)), (dimension, factor))
+    return found
+
+
+PREFIX_SCALES = {"μ": 1e-6} | dict(_PREFIXES.values())  # by symbol
+UNITS = _units()  # in lower case: dimension, and factor to its base unit
+
+
+def symbol_of(word: str) -> str | None:
+    """Return the symbol of a unit in words: GHz for gigahertz; None for any other word."""
+    found = _IN_WORDS.fullmatch(word)
+    return _PREFIXES[found[1]][0] + _SYMBOLS[found[2]] if found else None
+
 
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 ONES = {word: float(value) for value, word in enumerate((*_ONES.split(), "seventeen", "eighteen", "nineteen"))}
@@ -95,41 +158,11 @@ _LESS = re.compile(r"less|fewer|smaller|lower|reduc|faster|speed|shorter|cheaper
 WORD = re.compile(r"[^\W_]+(?:['’.+#/_-][^\W_]+)*[+#]*")  # not `text/words.py`: GPT-4, C++ and O'Brien are one word
 _ENDS_PHRASE = FUNCTION_WORDS - {"of", "the", "these", "those", "more", "other", "such"} | {"ones", "times"}
 _OTHER_PLURALS = frozenset(("corpora", "criteria", "phenomena", "people", "children", "women", "men"))
-_ADJECTIVES = frozenset(
-    [
-        "different",
-        "new",
-        "large",
-        "public",
-        "real",
-        "popular",
-        "standard",
-        "open",
-        "diverse",
-        "main",
-        "key",
-        "major",
-        "common",
-        "distinct",
-        "separate",
-        "other",
-        "such",
-        "independent",
-        "widely",
-        "used",
-        "small",
-        "benchmark",
-        "challenging",
-        "additional",
-        "recent",
-        "existing",
-        "of",
-        "the",
-        "these",
-        "those",
-        "more",
-    ]
-)
+_ADJECTIVES = frozenset((
+    "different", "new", "large", "public", "real", "popular", "standard", "open", "diverse", "main", "key", "major",
+    "common", "distinct", "separate", "other", "such", "independent", "widely", "used", "small", "benchmark",
+    "challenging", "additional", "recent", "existing", "of", "the", "these", "those", "more",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +174,7 @@ class Quantity:
     """
 
     value: float
-    kinds: frozenset[Kind]
+    kinds: frozenset[NumberKind]
     shown: str
     start: int
     end: int
@@ -278,7 +311,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
             value *= _SCALES[found["scale"]]
         elif found["suffix"]:
             value *= _SUFFIXES[found["suffix"].lower()]
-        kind: Kind = "count"
+        kind: NumberKind = "count"
         if found["below"]:
             value, kind = value / float(found["below"]), "share"
         before = re.search(r"(\w+)\s$", text[max(0, start - 30) : start])
@@ -328,7 +361,7 @@ def _follows(words: _Words, place: int) -> str:
 def _part_of_a_unit(text: str, words: _Words, place: int) -> tuple[Quantity, int] | None:
     """Return "half an hour" or "three quarters of an hour", if it begins at a place, and the place of its last word."""
     word, start, end, _ = words[place]
-    count = frozenset[Kind]({"count"})
+    count = frozenset[NumberKind]({"count"})
     if word == "half" and (time := _HALF_UNIT.match(text, end)):
         unit = UNITS[time[1]]
         return Quantity(value=0.5, kinds=count, shown=word, start=start, end=time.end(), unit=unit, decimals=1), place
@@ -339,7 +372,7 @@ def _part_of_a_unit(text: str, words: _Words, place: int) -> tuple[Quantity, int
     return None
 
 
-def _value_in_words(text: str, words: _Words, place: int) -> tuple[float | None, Kind, int]:
+def _value_in_words(text: str, words: _Words, place: int) -> tuple[float | None, NumberKind, int]:
     """Return the number that begins at a place (None: no number), its kind, and the place of its last word."""
     word, start, _, compound = words[place]
     follows = _follows(words, place)
@@ -379,7 +412,7 @@ def _scaled(value: float, words: _Words, place: int) -> tuple[float, int]:
     return value, place
 
 
-def _quantity(text: str, words: _Words, first: int, last: int, *, value: float, kind: Kind) -> Quantity:
+def _quantity(text: str, words: _Words, first: int, last: int, *, value: float, kind: NumberKind) -> Quantity:
     """Return the number in the words from `first` to `last`, with its sign, bound and counted word."""
     start, end = words[first][1], words[last][2]
     found = Quantity(

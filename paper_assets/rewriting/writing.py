@@ -25,7 +25,7 @@ from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
     Critique,
     Draft,
-    Question,
+    Prompt,
     actor_question,
     critic_question,
     in_words,
@@ -45,7 +45,7 @@ Value = TypeVar("Value", bound=BaseModel)
 _MOST_KEYWORDS = 8
 
 
-class Ask(Protocol):
+class AskModel(Protocol):
     """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
 
     def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]: ...
@@ -59,8 +59,8 @@ class Writer:
     the items being written, for `lease` at a time.
     """
 
-    ask: Ask
-    ask_critic: Ask
+    ask: AskModel
+    ask_critic: AskModel
     model: str | None
     archive: Archive | None
     clock: Callable[[], datetime]
@@ -182,11 +182,11 @@ def recalled(writer: Writer, item: NewItem) -> list[BestPractice]:
         return []
 
 
-def _put(ask: Ask, question: Question, schema: type[Value], version: str) -> Completion[Value]:
+def _put(ask: AskModel, question: Prompt, schema: type[Value], version: str) -> Completion[Value]:
     return ask(system=question.system, user=question.user, schema=schema, prompt_version=version)
 
 
-def _unavailable(error: LLMError) -> Ask:
+def _unavailable(error: LLMError) -> AskModel:
     def ask(*, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]:
         raise error
 

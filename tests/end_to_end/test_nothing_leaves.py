@@ -21,7 +21,8 @@ from tests.mcp.raw_host import raw_host
 from tests.page.invented_desk import served
 
 ROOT = Path(__file__).parent.parent.parent
-OURS = re.compile(r"127\.0\.0\.1|localhost|::1|None|/[\w./-]+")  # a path is a socket between processes
+LISTENS = "a process listens"
+OURS = re.compile(rf"{LISTENS}|127\.0\.0\.1|localhost|::1|None|/[\w./-]+")  # a path is a socket between processes
 LISTENER = """
 import os, sys
 def heard(event, args):
@@ -32,6 +33,8 @@ def heard(event, args):
         with open(os.environ["HEARD"], "a") as file:
             file.write(f"{name}\\n")
 sys.addaudithook(heard)
+with open(os.environ["HEARD"], "a") as file:
+    file.write("a process listens" + os.linesep)
 """
 
 
@@ -80,6 +83,7 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
         assert host.call("todays_ranking", profile="retrieval-evidence")["papers"]
         assert host.call("retrieve_standard", question=plan["rewritten_question"], generation_required=True)
     assert strangers() == set()
+    assert Path(environ["HEARD"]).read_text("utf-8").count(LISTENS) >= 5, "each command, the page and the MCP server"
 
 
 def test_the_listener_hears_a_command_that_does_ask(environ: dict[str, str], strangers: Callable[[], set[str]]) -> None:

@@ -26,7 +26,7 @@ from paper_assets.interpreting.analysis import (
     interpretation_to_mapping,
     parts_of,
 )
-from paper_assets.interpreting.papers import FetchedPaper
+from paper_assets.interpreting.lookup import FetchedPaper
 from paper_assets.models.llm_config import Usage
 from paper_assets.stores.llm_answers import StoredAnswers
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 
 from paper_assets.errors import LLMError, LLMUnreachable
 from paper_assets.interpreting.analysis import analyze_paper
-from paper_assets.interpreting.papers import FetchedPaper
+from paper_assets.interpreting.lookup import FetchedPaper
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config

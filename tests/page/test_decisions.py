@@ -12,7 +12,7 @@ from paper_assets.pipeline.rewrite_items import wanted_items
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
-from paper_assets.rewriting.faithfulness import marked
+from paper_assets.rewriting.measures import marked
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items
 from paper_assets.stores.rewrites import rewrite_item
 from tests.digests.invented import attempt

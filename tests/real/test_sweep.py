@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from paper_assets.sources.bulk_files import read_papers
 from tests.invented_papers import MONDAY
 from tests.real.odd_papers import generated_text, huge_papers, odd_papers, paper_saying
-from tests.real.renderers import Sweep, raw_mathematics, sweep
-from tests.real.views import Asked, ask_everything, fill
+from tests.real.renderers import RENDERERS, Sweep, raw_mathematics, sweep
+from tests.real.views import PAGES, PAGES_OF_A_PAPER, Asked, ask_everything, fill
 
 _SECONDS = 60  # of processor time for one paper and renderer; a quadratic search takes minutes
 _GENERATED = 300
@@ -36,6 +36,7 @@ _MAY_REFUSE = (
 def hold(done: Sweep) -> None:
     """Print the counts; fail if a renderer raised or took too long."""
     print(done)
+    assert done.papers and done.rendered == done.papers * len(RENDERERS)
     assert done.raised == []
     assert done.slowest[0] < _SECONDS, done
 
@@ -45,6 +46,9 @@ def answered(asked: Asked) -> None:
     print(asked)
     assert asked.wrong == []
     assert [name for name in asked.refused if not name.startswith(_MAY_REFUSE)] == []
+    assert asked.papers and {*PAGES_OF_A_PAPER, *PAGES} <= {name.removeprefix("page ") for name in asked.answers}
+    always_refused = {name for name, times in asked.answers.items() if times > 1 and asked.refused[name] == times}
+    assert always_refused == set()
 
 
 def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path) -> None:

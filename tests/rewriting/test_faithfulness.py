@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.rewriting.faithfulness import marked, unsupported
+from paper_assets.rewriting.faithfulness import unsupported
+from paper_assets.rewriting.measures import marked
 
 ORIGINAL = (
     "FlockNet: Counting Sheep with Key-Value Sieves\n"

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
-from paper_assets.rewriting.policy import Done, Step, Wait, Write, attempts_allowed, next_step
+from paper_assets.rewriting.policy import Done, NextStep, Wait, Write, attempts_allowed, next_step
 from paper_assets.settings import RewritingConfig, load_settings
 
 NUMBERS = RewritingConfig()
 
 
-def step(*scores: int, cancelled: bool = False, config: RewritingConfig = NUMBERS, **decisions: str) -> Step:
+def step(*scores: int, cancelled: bool = False, config: RewritingConfig = NUMBERS, **decisions: str) -> NextStep:
     """What follows; a decision on attempt 2 is given as `on2="retry"`."""
     words = {int(name.removeprefix("on")): word for name, word in decisions.items()}
     return next_step(scores, words, cancelled=cancelled, config=config)
@@ -32,7 +32,7 @@ def test_the_first_attempt_is_written_when_there_is_none() -> None:
     [(0, Write(attempt=2)), (84, Write(attempt=2)), (85, Wait(attempt=1)), (89, Wait(attempt=1))]
     + [(score, done(1, "passed")) for score in (90, 91, 92, 94, 95, 100)],
 )
-def test_a_score_passes_from_90_asks_from_85_and_is_not_enough_below(score: int, expected: Step) -> None:
+def test_a_score_passes_from_90_asks_from_85_and_is_not_enough_below(score: int, expected: NextStep) -> None:
     assert step(score) == expected
 
 
@@ -148,7 +148,7 @@ critics = st.lists(st.integers(0, 100), min_size=40, max_size=40)
 people = st.lists(st.sampled_from(["accept", "retry"]), max_size=20)
 
 
-def play(scores: list[int], words: list[str], config: RewritingConfig) -> tuple[list[int], dict[int, str], Step]:
+def play(scores: list[int], words: list[str], config: RewritingConfig) -> tuple[list[int], dict[int, str], NextStep]:
     """Write and decide until the policy is done, or waits and no decision is left."""
     written: list[int] = []
     decisions: dict[int, str] = {}

@@ -39,7 +39,7 @@ from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
     from paper_assets.interpreting.clients import Clients
-    from paper_assets.interpreting.papers import FetchedPaper
+    from paper_assets.interpreting.lookup import FetchedPaper
     from paper_assets.sources.source import SecondsLeft
 
 AnalysisKind = Literal["summary", "detailed", "comparison"]
@@ -261,7 +261,7 @@ def _without_model(paper: "FetchedPaper", error: Mapping[str, str]) -> dict[str,
 
 def _stored_paper(clients: "Clients", record: Mapping[str, Any]) -> "FetchedPaper | None":
     """Return the paper as stored; None if it is not, or if the store cannot be read now."""
-    from paper_assets.interpreting.papers import FetchedPaper
+    from paper_assets.interpreting.lookup import FetchedPaper
     from paper_assets.sources.table import page_of
     from paper_assets.stores.papers import find_paper
 

@@ -21,10 +21,10 @@ from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of, offer_again
 from paper_assets.rewriting.best_practices import remove as remove_from
-from paper_assets.rewriting.faithfulness import Piece, marked
 from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
-from paper_assets.rewriting.policy import DECISIONS, LEVELS, Step, Wait, Write
+from paper_assets.rewriting.measures import Piece, marked
+from paper_assets.rewriting.policy import DECISIONS, LEVELS, NextStep, Wait, Write
 from paper_assets.rewriting.writing import Writer
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
 from paper_assets.stores.papers import papers_by_id
@@ -253,7 +253,7 @@ def _row(desk: Desk, item: RewriteItem, pauses: Callable[[str], str | None]) -> 
     }
 
 
-def _status(item: RewriteItem, step: Step, *, pause: str | None, ahead: int, auto: bool) -> str:
+def _status(item: RewriteItem, step: NextStep, *, pause: str | None, ahead: int, auto: bool) -> str:
     """Return the one sentence about the stage of a rewrite; `pause`: why it is not being written, `ahead`: how many
     others are written before it.
     """
