@@ -2,20 +2,13 @@
 
 import atexit
 import os
-import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from paper_assets.locks import store_lock
-from paper_assets.small_files import make_private_folder
-from paper_assets.stores import warehouse
-from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration, create_if_missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -38,8 +31,8 @@ def _say_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-# Libraries (Hypothesis, for the garbage collector) keep references from outside Python, so that DuckDB's module is never
-# freed; nanobind then reports forty "leaks" after the last line of pytest. Registered first, so it is done last.
+# Libraries (Hypothesis, for the garbage collector) keep references from outside Python, so that DuckDB's module is
+# never freed, and nanobind reports forty "leaks" after the last line of pytest. Registered first, it is done last.
 atexit.register(_say_no_more)
 
 # Commands started under nohup ignore SIGHUP; the tests expect commands of a terminal.
@@ -74,40 +67,3 @@ def browser() -> Iterator["Browser"]:
         opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", shut])
         yield opened
         opened.close()
-
-
-# They are about how a warehouse comes into being.
-_CREATE_EACH = (ROOT / "tests" / "stores", ROOT / "tests" / "faults")
-
-
-@pytest.fixture(scope="session")
-def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file of a warehouse without rows, created once in each process of tests."""
-    file = tmp_path_factory.mktemp("empty") / "warehouse.duckdb"
-    create_if_missing(file, MIGRATIONS)
-    return file
-
-
-@pytest.fixture(autouse=True)
-def new_warehouses_are_copies(request: pytest.FixtureRequest, empty_warehouse: Path) -> Iterator[None]:
-    """Copy an empty warehouse where this process would create one, which takes 130 ms of its processor."""
-
-    def copy(path: Path, migrations: Sequence[Migration]) -> None:
-        if path.exists() or migrations is not MIGRATIONS:
-            return create_if_missing(path, migrations)
-        try:
-            make_private_folder(path.parent)
-            with store_lock(path, deadline=60):
-                if not path.exists():
-                    new = path.with_name(f".{path.name}.new")
-                    shutil.copyfile(empty_warehouse, new)
-                    new.chmod(0o600)
-                    new.rename(path)
-        except OSError:
-            create_if_missing(path, migrations)  # explains what is wrong
-
-    if any(folder in request.path.parents for folder in _CREATE_EACH):
-        yield
-    else:
-        with mock.patch.object(warehouse, "create_if_missing", copy):
-            yield

@@ -10,6 +10,7 @@ import pytest
 
 from paper_assets.errors import PaperAssetsError, StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.profile import Profile, profile_content
+from paper_assets.small_files import UNFINISHED
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
 from paper_assets.stores.paper_merging import replace_day
@@ -41,8 +42,7 @@ def test_the_first_use_makes_folder_and_tables_even_if_it_only_reads(tmp_path: P
 
 
 def test_what_a_killed_creator_has_left_is_swept_away(tmp_path: Path) -> None:
-    for name in (".warehouse.duckdb.new", ".warehouse.duckdb.new.wal"):
-        (tmp_path / name).write_bytes(b"half a database")
+    (tmp_path / f"{UNFINISHED}warehouse.duckdb-0123").write_bytes(b"half a database")
     assert summary(Warehouse(tmp_path / "warehouse.duckdb", deadline=5)).papers == 0
     assert listing(tmp_path) == {"warehouse.duckdb"}
 

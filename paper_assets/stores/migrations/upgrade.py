@@ -27,8 +27,9 @@ with the process killed before the checkpoint):
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 import duckdb
@@ -152,43 +153,36 @@ def _keep_newest_copies(path: Path) -> None:
 
 # For a database of another kind (SQLite) DuckDB would download an extension.
 NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-
-
-_CREATING = 60.0  # seconds to wait for another creator, which takes 0.2
+_CREATING = 60.0  # seconds to wait for another creator, which takes 0.1
 
 
 def create_if_missing(path: Path, migrations: Sequence[Migration]) -> None:
     """Create the warehouse with the tables of the newest version if there is no file.
 
-    DuckDB itself would leave an empty file, which it later refuses to open, if killed while creating. The leftovers of
-    a killed creator are removed by the next one, which holds the warehouse's lock. Raises StoreBusy, StoreUnwritable,
-    or duckdb.Error if the disk is full.
+    The file appears complete or not at all: DuckDB itself would leave an empty file, which it later refuses to open, if
+    killed while creating. Raises StoreBusy, StoreUnwritable, or duckdb.Error if the disk is full.
     """
     try:
         if path.exists():
             return
         make_private_folder(path.parent)
         with store_lock(path, deadline=_CREATING):
-            if path.exists():
-                return
-            new = path.with_name(f".{path.name}.new")
-            try:
-                _remove_unfinished(new)
+            if not path.exists():
+                remove_unfinished(path.parent, path.name)
                 backup_path(path).unlink(missing_ok=True)  # left by a warehouse that was removed
-                with duckdb.connect(str(new), config=dict(NO_EXTENSIONS)) as connection:
-                    create(connection, migrations)
-                    # Closing writes the log into the file too, but a full disk would not be reported.
-                    connection.execute("checkpoint")
-                new.chmod(0o600)
-                new.rename(path)
-            finally:
-                _remove_unfinished(new)
+                write_file(path, _without_rows(tuple(migrations)))
     except OSError as error:
         raise StoreUnwritable(
             f"{path} cannot be created: {error.strerror}; free space, check permissions or set PAPER_ASSETS_HOME"
         ) from None
 
 
-def _remove_unfinished(new: Path) -> None:
-    for left in new.parent.glob(f"{new.name}*"):  # including DuckDB's log
-        left.unlink()
+@cache
+def _without_rows(migrations: tuple[Migration, ...]) -> bytes:
+    """Return the file of a warehouse without rows; a process makes it once, however many warehouses it creates."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "warehouse.duckdb"
+        with duckdb.connect(str(file), config=dict(NO_EXTENSIONS)) as connection:
+            create(connection, migrations)
+            connection.execute("checkpoint")
+        return file.read_bytes()
