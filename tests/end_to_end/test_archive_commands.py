@@ -68,7 +68,7 @@ def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Des
 
 
 @pytest.mark.parametrize(
-    ("arguments", "threshold"),
+    ("arguments", "line"),
     [
         (["show", "nothing"], "no best practice 'nothing'"),
         (["list", "--level", "child"], "--level must be one of public, student, expert, got 'child'"),

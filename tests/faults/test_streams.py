@@ -44,7 +44,7 @@ def test_a_file_is_utf_8_in_any_locale(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "code"),
+    ("line", "code"),
     [
         ('"$@" status >&-', 0),
         ('"$@" status <&- >&- 2>&-', 0),

@@ -41,7 +41,7 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
 
 
 @pytest.mark.parametrize(
-    ("arguments", "threshold"),
+    ("arguments", "line"),
     [
         (["new"], "describe the profile: "),
         (["new", "--interest", "x"], "name the profile"),

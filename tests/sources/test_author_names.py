@@ -32,7 +32,7 @@ def test_tex_accents_become_letters(tex, plain):
 
 
 @pytest.mark.parametrize(
-    ("threshold", "names", "places"),
+    ("line", "names", "places"),
     [
         ("A. One, B. Two and C. Three", ["A. One", "B. Two", "C. Three"], []),
         ("A. One, B. Two, and C. Three", ["A. One", "B. Two", "C. Three"], []),

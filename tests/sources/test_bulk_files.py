@@ -169,7 +169,7 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("threshold", "message"), BAD_LINES.values(), ids=BAD_LINES.keys())
+@pytest.mark.parametrize(("line", "message"), BAD_LINES.values(), ids=BAD_LINES.keys())
 def test_a_bad_line_stops_the_reading_or_is_reported_and_skipped(file, line, message):
     good = json.dumps(RECORD).encode()
     path = file(good + b"\n" + line + b"\n" + good + b"\n")
