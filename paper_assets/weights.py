@@ -1,13 +1,13 @@
 """Define and validate the weights of the dimensions (SPEC G8), in profiles and in the environment.
 
 To add a dimension:
-1. Here, append a field to `Weights`, and a number to each tuple of `DEFAULT_WEIGHTS`. The field is declared
-   `name: Annotated[_Share, Field(exclude_if=lambda share: share == 0.0)] = 0.0`: profiles with custom weights stay
-   valid with the same hash, and for them the new dimension has weight 0.
+1. Here, append a field to `Weights`, and its weight to the purposes of `DEFAULT_WEIGHTS` that use it. The field is
+   declared `name: Annotated[_Share, Field(exclude_if=lambda share: share == 0.0)] = 0.0`: profiles with custom weights
+   stay valid with the same hash, and for them the new dimension has weight 0.
 2. In ranking/dimensions.py, write its function and append a line to `DIMENSION_TABLE`.
-3. Write a migration that adds its column (`double`, null in old rows) to `rankings` and `previous_rankings`.
-4. Raise `CODE_VERSION` in pipeline/day_inputs.py, and give its bar a colour in digests/digest.css.jinja.
-Rankings stored earlier are read with value and weight 0 for it.
+3. In stores/migrations, add its column to `rankings`: in `schema.sql`, or after a release by a migration that adds it
+   to `previous_rankings` too (`double default 0`). Headers stored earlier are read with weight 0 for it.
+4. Raise `CODE_VERSION` in pipeline/day_inputs.py, so that stored days are ranked again.
 """
 
 import math
@@ -50,13 +50,46 @@ class Weights(BaseModel):
 
 DIMENSIONS = tuple(Weights.model_fields)
 
-# In the order of DIMENSIONS.
+
+def _in_order(**weight_of: float) -> tuple[float, ...]:
+    """Return weights in the order of DIMENSIONS; 0 for a dimension that is not named."""
+    return tuple(weight_of.get(name, 0.0) for name in DIMENSIONS)
+
+
 DEFAULT_WEIGHTS: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
-        "general": (0.30, 0.10, 0.15, 0.10, 0.20, 0.15),
-        "literature_review": (0.35, 0.10, 0.15, 0.10, 0.05, 0.25),
-        "implementation": (0.20, 0.10, 0.10, 0.10, 0.10, 0.40),
-        "idea_generation": (0.35, 0.10, 0.10, 0.05, 0.35, 0.05),
+        "general": _in_order(
+            semantic_relevance=0.30,
+            must_keywords=0.10,
+            author_trust=0.15,
+            institution_trust=0.10,
+            recency=0.20,
+            practicality=0.15,
+        ),
+        "literature_review": _in_order(
+            semantic_relevance=0.35,
+            must_keywords=0.10,
+            author_trust=0.15,
+            institution_trust=0.10,
+            recency=0.05,
+            practicality=0.25,
+        ),
+        "implementation": _in_order(
+            semantic_relevance=0.20,
+            must_keywords=0.10,
+            author_trust=0.10,
+            institution_trust=0.10,
+            recency=0.10,
+            practicality=0.40,
+        ),
+        "idea_generation": _in_order(
+            semantic_relevance=0.35,
+            must_keywords=0.10,
+            author_trust=0.10,
+            institution_trust=0.05,
+            recency=0.35,
+            practicality=0.05,
+        ),
     }
 )
 

@@ -13,7 +13,6 @@ from paper_assets.profile import (
     profile_from_mapping,
     profile_to_mapping,
 )
-from paper_assets.weights import DIMENSIONS
 
 GOOD = {"interests": {"primary": ["graphs"]}}
 
@@ -216,7 +215,8 @@ def test_a_liked_paper_is_part_of_the_content_and_its_version_is_not() -> None:
     assert content_hash("2501.12345v1") == content_hash("2501.12345")
 
 
-EVEN = dict(zip(DIMENSIONS, (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True))
+OTHERS = ("must_keywords", "author_trust", "institution_trust", "recency", "practicality")
+EVEN = {"semantic_relevance": 0.5, **dict.fromkeys(OTHERS, 0.1)}
 
 
 def with_ranking(**options: object) -> Profile:
@@ -255,7 +255,7 @@ def test_a_threshold_outside_of_0_to_1_is_an_error_that_names_the_key(threshold:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (dict.fromkeys(DIMENSIONS[:5], 0.2), "ranking.weights.practicality: field required"),
+        (dict.fromkeys([*OTHERS[:4], "semantic_relevance"], 0.2), "ranking.weights.practicality: field required"),
         ({**EVEN, "novelty": 0.0}, "ranking.weights.novelty: unknown key"),
         ({**EVEN, "recency": 0.3}, "ranking.weights: the weights sum to 1.2; they must sum to 1"),
         ({**EVEN, "recency": -0.1}, "ranking.weights.recency: "),

@@ -12,7 +12,8 @@ from paper_assets.settings import KNOWN_HOSTS, RewritingConfig, ScoringConfig, l
 from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS
 
 HERE = Path("/nowhere")
-EVEN = dict(zip(DIMENSIONS, (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True))
+OTHERS = ("must_keywords", "author_trust", "institution_trust", "recency", "practicality")
+EVEN = {"semantic_relevance": 0.5, **dict.fromkeys(OTHERS, 0.1)}
 
 
 def test_an_empty_environment_and_empty_variables_give_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_a_working_folder_that_is_not_utf_8_is_named() -> None:
 
 def test_weights_of_one_purpose_leave_the_other_numbers_as_they_are() -> None:
     scoring = load_settings({"PAPER_ASSETS_WEIGHTS": json.dumps({"general": EVEN})}, HERE).scoring
-    assert scoring.weights["general"] == (0.5, 0.1, 0.1, 0.1, 0.1, 0.1)
+    assert scoring.weights["general"] == tuple(EVEN.get(name, 0.0) for name in DIMENSIONS)
     assert {**scoring.weights, "general": DEFAULT_WEIGHTS["general"]} == DEFAULT_WEIGHTS
     others = [field.name for field in fields(ScoringConfig) if field.name != "weights"]
     assert [getattr(scoring, name) for name in others] == [getattr(ScoringConfig(), name) for name in others]

@@ -428,13 +428,8 @@ def _read_header(text: str) -> dict[str, Any]:
 
 
 def _read_rows(rows: pa.Table) -> pa.Table:
-    """Return rows with the columns of `ranking_schema()`. A dimension that was added after they were stored is 0."""
-    read = rows.select(ranking_schema().names).cast(ranking_schema())
-    for name in DIMENSIONS:
-        if read.column(name).null_count:
-            place = read.schema.get_field_index(name)
-            read = read.set_column(place, name, read.column(name).fill_null(0.0))
-    return read
+    """Return rows with the columns of `ranking_schema()`."""
+    return rows.select(ranking_schema().names).cast(ranking_schema())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from datetime import date
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile, RankingOptions
 from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 
 LIGATURES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 CJK = "\u0e00-\u0eff\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -164,8 +165,8 @@ class PlainGatekeeper:
         bonus += 0.15 if survey else 0.0
         penalty = max(-0.15 * len(soft), -0.3)
         total = 0.0
-        for weight, value in zip(self.scoring.weights[options.purpose], parts.values(), strict=True):
-            total += weight * value
+        for name, value in parts.items():
+            total += self.scoring.weights[options.purpose][DIMENSIONS.index(name)] * value
         page = has_page(paper)
         facts = {
             "SEMANTIC_HIGH_MATCH": relevance >= 0.7,

@@ -10,7 +10,7 @@ from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.settings import ScoringConfig
-from paper_assets.weights import DIMENSIONS
+from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS
 from tests.ranking.invented import AS_OF, paper, profile
 
 
@@ -163,7 +163,8 @@ ROW = {
     "nearest": "graph learning", "below_threshold": False, "meaning": 0.61, "words": 0.48, "library": None,
     "interest_probability": 0.4,
 }  # fmt: skip
-HEADER = {"weights": dict.fromkeys(DIMENSIONS, 0.2), "interest_places": {}, "threshold": 0.4, "top_k": 3}
+SHARES = {"semantic_relevance": 0.5, "recency": 0.25, "practicality": 0.25}
+HEADER = {"weights": {**dict.fromkeys(DIMENSIONS, 0.0), **SHARES}, "interest_places": {}, "threshold": 0.4, "top_k": 3}
 
 
 def why_of(**changes: object) -> list[str]:
@@ -207,15 +208,15 @@ def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_
 
 
 def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
-    header = {**HEADER, "preference_weight": 4.0, "preference_baseline": 0.2}
-    row = {**ROW, "semantic_relevance": 0.3, "final": 0.56}
+    header = {**HEADER, "preference_weight": 4.0, "preference_baseline": 0.25}
+    row = {**ROW, "semantic_relevance": 0.3, "final": 0.4}
     place, rest = why(row, header, scored=9)[0].split(". ", 1)
     assert place == "Place 4 of 9"
     assert rest.startswith("The list is ordered by the match. Here it is ")
     match, *parts = map(float, re.findall(r"[+-]\d+\.\d\d", rest))
     assert match == pytest.approx(sum(parts), abs=0.02) and parts[0] < 0
-    assert "for 30 % on topic, which is below the threshold" in rest and "+0.40 for code and PDF at hand" in rest
-    above = why({**row, "semantic_relevance": 0.9, "final": 0.68}, header, scored=9)[0]
+    assert "for 30 % on topic, which is below the threshold" in rest and "+0.50 for code and PDF at hand" in rest
+    above = why({**row, "semantic_relevance": 0.9, "final": 0.7}, header, scored=9)[0]
     assert "for 90 % on topic, which is above the threshold" in above
 
 
@@ -245,7 +246,7 @@ def test_a_removed_paper_is_explained_by_its_filter(reason: str, words: str) -> 
 
 def test_a_score_as_a_sum_adds_up_and_names_only_what_counted() -> None:
     parts = dict.fromkeys(DIMENSIONS, 0.0) | {"semantic_relevance": 0.5, "recency": 1.0}
-    weights = dict(zip(DIMENSIONS, (0.3, 0.1, 0.15, 0.1, 0.2, 0.15), strict=True))
+    weights = dict(zip(DIMENSIONS, DEFAULT_WEIGHTS["general"], strict=True))
     row = {**parts, "bonus": 0.0, "soft_penalty": -0.15, "diversity_penalty": 0.0, "final": 0.2}
     line = as_sum(row, weights)
     assert line == "0.200 = 0.200 how recent it is +0.150 relevance to your interests -0.150 keywords you avoid"

@@ -22,6 +22,7 @@ from paper_assets.ranking.final_list import (
 )
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.settings import ScoringConfig
+from paper_assets.weights import DIMENSIONS
 
 SCORING = ScoringConfig()
 WEIGHTS = SCORING.weights["general"]
@@ -39,15 +40,15 @@ def scored(
 ) -> Scored:
     """Papers `0`, `1` ... of one day that differ only in what is given; `code` and `author`: numbers of papers."""
     count = len(relevance)
-    dimensions = np.zeros((count, 6))
-    dimensions[:, 0], dimensions[:, 4] = relevance, 1.0
-    dimensions[list(author), 2] = 1.0
-    dimensions[list(code), 5] = 0.5
+    column = {name: np.zeros(count) for name in DIMENSIONS}
+    column["semantic_relevance"], column["recency"] = np.array(relevance, dtype=float), np.ones(count)
+    column["author_trust"][list(author)] = 1.0
+    column["practicality"][list(code)] = 0.5
     return Scored(
         paper_ids=pa.chunked_array([[f"{number:02d}" for number in range(count)]]),
         texts=pa.chunked_array([list(texts or ["a text"] * count)]),
         days=np.zeros(count),
-        dimensions=dimensions,
+        dimensions=np.column_stack([*column.values()]),
         weights=WEIGHTS,
         bonus=np.zeros(count),
         penalty=np.zeros(count),

@@ -251,7 +251,7 @@ def test_what_is_asked_goes_before_the_profile_and_that_before_the_default(setti
 
 
 def test_weights_of_the_profile_are_those_of_its_scores(settings: Settings, profile: Path) -> None:
-    weights = dict(zip(DIMENSIONS, (0.5, 0.0, 0.0, 0.0, 0.25, 0.25), strict=True))
+    weights = {**dict.fromkeys(DIMENSIONS, 0.0), "semantic_relevance": 0.5, "recency": 0.25, "practicality": 0.25}
     content = {**PROFILE, "ranking": {"weights": weights}}
     (profile / "profile.json").write_text(json.dumps(content), encoding="utf-8")
     [ranked] = call([record("2603.00001")], settings, profile_path=profile, threshold=0)["ranked_papers"]

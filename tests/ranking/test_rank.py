@@ -102,7 +102,7 @@ def are_distinguishable(scored: list[dict[str, object]], matches: list[float] | 
     values = np.array([finals, finals if matches is None else matches])
     return all(
         (np.abs(values[:, one] - values[:, other]) > 1e-9).all()
-        or all(scored[one][name] == scored[other][name] for name in [*DIMENSIONS, "bonus", "soft_penalty"])
+        or all(scored[one][name] == scored[other][name] for name in scored[one] if name != "tags")
         for one, other in combinations(range(len(scored)), 2)
     )
 

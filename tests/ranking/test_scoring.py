@@ -14,21 +14,26 @@ from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.weights import DIMENSIONS, Weights
 
 SCORING = ScoringConfig()
-ONE_EACH = np.eye(6)
+ONE_EACH = np.eye(len(DIMENSIONS))
+OWN = ("must_keywords", "author_trust", "institution_trust", "recency", "practicality")
+
+
+def by_name(**weights: float) -> tuple[float, ...]:
+    return tuple(weights.get(name, 0.0) for name in DIMENSIONS)
 
 
 def test_without_a_profile_recency_and_practicality_share_the_whole_weight() -> None:
     weights = weights_for("general", SCORING, profile_free=True)
-    assert weights == pytest.approx((0, 0, 0, 0, 0.2 / 0.35, 0.15 / 0.35))
+    assert weights == pytest.approx(by_name(recency=0.2 / 0.35, practicality=0.15 / 0.35))
 
 
 def test_weights_that_leave_nothing_without_a_profile_are_halved() -> None:
-    scoring = ScoringConfig(weights={"general": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
-    assert weights_for("general", scoring, profile_free=True) == (0.0, 0.0, 0.0, 0.0, 0.5, 0.5)
+    scoring = ScoringConfig(weights={"general": by_name(semantic_relevance=1.0)})
+    assert weights_for("general", scoring, profile_free=True) == by_name(recency=0.5, practicality=0.5)
 
 
 def own_weights(first: float) -> dict[str, float]:
-    return {name: first if name == "semantic_relevance" else (1 - first) / 5 for name in DIMENSIONS}
+    return {"semantic_relevance": first, **dict.fromkeys(OWN, (1 - first) / 5)}
 
 
 def test_weights_of_the_run_come_before_the_profiles_before_the_environments_before_the_default() -> None:
@@ -60,14 +65,15 @@ def test_invalid_weights_of_a_run_are_refused_with_the_key() -> None:
 
 def test_chosen_weights_are_shared_out_too_without_a_profile() -> None:
     chosen = Weights(**own_weights(0.5))
-    assert weights_for("general", SCORING, chosen=chosen, profile_free=True) == (0, 0, 0, 0, 0.5, 0.5)
+    halves = by_name(recency=0.5, practicality=0.5)
+    assert weights_for("general", SCORING, chosen=chosen, profile_free=True) == halves
 
 
 def test_the_mode_rewards_its_own_dimension() -> None:
-    assert mode_bonus(ONE_EACH, "novelty", SCORING).tolist() == [0, 0, 0, 0, 0.1, 0]
-    assert mode_bonus(ONE_EACH, "practicality", SCORING).tolist() == [0, 0, 0, 0, 0, 0.1]
-    assert mode_bonus(ONE_EACH, "balanced", SCORING).tolist() == [0.0] * 6
-    assert mode_bonus(ONE_EACH, "diversity", SCORING).tolist() == [0.0] * 6
+    assert mode_bonus(ONE_EACH, "novelty", SCORING).tolist() == [*by_name(recency=0.1)]
+    assert mode_bonus(ONE_EACH, "practicality", SCORING).tolist() == [*by_name(practicality=0.1)]
+    assert mode_bonus(ONE_EACH, "balanced", SCORING).tolist() == [0.0] * len(DIMENSIONS)
+    assert mode_bonus(ONE_EACH, "diversity", SCORING).tolist() == [0.0] * len(DIMENSIONS)
 
 
 def test_each_soft_keyword_takes_something_down_to_the_floor() -> None:
@@ -77,7 +83,7 @@ def test_each_soft_keyword_takes_something_down_to_the_floor() -> None:
 
 
 def test_the_final_score_stays_between_its_bounds() -> None:
-    worst_and_best = np.array([[0.0] * 6, [1.0] * 6])
+    worst_and_best = np.array([[0.0] * len(DIMENSIONS), [1.0] * len(DIMENSIONS)])
     scores = final_scores(
         worst_and_best,
         SCORING.weights["general"],

@@ -213,7 +213,7 @@ def test_rankings_stored_before_a_dimension_was_added_can_be_explained(tmp_path:
 
     def add_column(connection: duckdb.DuckDBPyConnection) -> None:
         for table in ("rankings", "previous_rankings"):
-            connection.execute(f"alter table {table} add column {added} double")
+            connection.execute(f"alter table {table} add column {added} double default 0")
 
     migration = Migration(MIGRATIONS[-1].number + 1, "a dimension", add_column)
     warehouse = Warehouse(path, deadline=5, migrations=(*MIGRATIONS, migration))
