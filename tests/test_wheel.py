@@ -2,19 +2,30 @@
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterable
+from datetime import date
+from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
+from urllib.request import urlopen
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.desk import GRAPHS, Desk
+from tests.loopback_arxiv import invented_paper, loopback_arxiv
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "paper_assets"
-PUBLISHED = ("pyproject.toml", "README.md", "LICENSE")
+PUBLISHED = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def data_files() -> set[str]:
@@ -107,3 +118,91 @@ print(len(repository.schedule_defs), len(repository.sensor_defs), "arxiv_papers"
     assert workspace.read_text("utf-8") == (ROOT / "workspace.yaml").read_text("utf-8")
     check = [sys.executable, "-m", "dagster", "definitions", "validate", "-w", str(workspace)]
     installed(site, tmp_path, *check)
+
+
+def dependencies(requirements: Iterable[str]) -> set[str]:
+    """Return the names of the distributions that an installation of these requirements brings here."""
+    seen: set[tuple[str, str]] = set()
+    waiting = [(Requirement(each), "") for each in requirements]
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        for asked in ("", *requirement.extras):
+            if (name, asked) not in seen:
+                seen.add((name, asked))
+                waiting += [(Requirement(each), asked) for each in distribution(name).requires or ()]
+    return {name for name, _ in seen}
+
+
+@pytest.fixture(scope="module")
+def reader(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment with the wheel and its dependencies, without extras or what tests need.
+
+    The dependencies are links to the files of this environment.
+    """
+    folder = tmp_path_factory.mktemp("reader")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    wheel = Distribution.at(next(site.glob("paper_assets-*.dist-info")))
+    for name in dependencies(wheel.requires or ()):
+        for file in distribution(name).files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                (packages / file).parent.mkdir(parents=True, exist_ok=True)
+                (packages / file).symlink_to(Path(str(file.locate())))
+    (packages / "wheel.pth").write_text(f"{site}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def test_the_wheel_without_extras_fetches_embeds_ranks_finds_and_serves_the_page(reader: Path, tmp_path: Path) -> None:
+    desk, day = Desk(tmp_path), date(2026, 3, 2)
+    desk.profile("graphs", GRAPHS)
+    papers = [
+        invented_paper(1, day, title="Traffic forecasting on road networks", abstract="Road networks and forecasts."),
+        *(invented_paper(number, day) for number in range(2, 8)),
+    ]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **desk.environment}
+
+    def command(*arguments: str) -> list[str]:
+        return [str(reader), "-c", "from paper_assets.interfaces.cli.app import program; program()", *arguments]
+
+    def run(*arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            command(*arguments), cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    assert subprocess.run([reader, "-c", "import torch"], env=environment, capture_output=True).returncode
+    with loopback_arxiv(papers=papers) as arxiv:
+        run("fetch", "--day", f"{day}", PAPER_ASSETS_ARXIV_URL=arxiv.url, PAPER_ASSETS_REQUEST_INTERVAL="0")
+    run("run", "--as-of", f"{day}")
+    ((stored, of_model),) = embedded(desk)
+    assert of_model == "all-MiniLM-L6-v2" and stored == len(papers)
+    assert json.loads(run("today", "graphs", "--json").stdout)[0]["papers"][0]["title"].startswith("Traffic")
+    assert papers[0].paper_id in run("find", "predicting vehicles on streets", "--json").stdout
+    other = {"PAPER_ASSETS_EMBEDDING_MODEL": "all-mpnet-base-v2"}
+    assert "keywords only" in run("run", **other).stderr
+    assert "pip install 'paper-assets[models]'" in run("find", "streets", **other).stderr
+    plan = {"rewritten_question": "forecasting traffic", "data_type": ["abstract"], "generation_required": True}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert "pip install 'paper-assets[models]'" in run("retrieve", "plan.json", "--json").stdout
+
+    serving = subprocess.Popen(
+        command("desk", "--port", "0", "--no-browser"), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert serving.stdout
+        address = next(found[0] for line in serving.stdout if (found := re.search(r"http://[\w.:]+", line)))
+        with urlopen(address) as answer:
+            assert "Traffic forecasting on road networks" in answer.read().decode("utf-8")
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        serving.communicate()
+
+
+def embedded(desk: Desk) -> list[tuple[int, str]]:
+    """Return how many texts have a vector, by model."""
+    with desk.warehouse.reading() as connection:
+        return connection.execute("select count(*), model from embeddings group by model").fetchall()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.models.embedder import hub_has, reason_of, require_in_cache
+from paper_assets.models.embedder import hub_has, reason_of, require_extra, require_in_cache
 from paper_assets.text.cleaning import encodable
 
 DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English, 23 million parameters
@@ -60,6 +60,7 @@ def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarra
 
     Raises ModelUnavailable.
     """
+    require_extra(f"{kind} {name!r}")
     local, instead = Path(name).is_absolute(), f"the folder of a model in {variable}"
     if name == DEFAULT:  # not chosen by the user, so the hub is not contacted
         require_in_cache(name, kind=kind, instead=instead)

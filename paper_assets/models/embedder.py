@@ -252,6 +252,7 @@ class _MiniLM:
 
 @cache
 def _load_other(name: str, *, in_folder: bool) -> Embedder:
+    require_extra(f"embedding model {name!r}")
     local = in_folder or not hub_has(name, kind="embedding model", instead=f"{minilm.NAME}, or the folder of a model")
     try:
         from sentence_transformers import SentenceTransformer
@@ -294,7 +295,7 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
 
 def _has_gpu() -> bool:
     """Check whether torch finds an Nvidia GPU; only if there is a driver, because importing torch is slow."""
-    if not Path("/proc/driver/nvidia").exists():
+    if not Path("/proc/driver/nvidia").exists() or not has_extra():
         return False
     import torch
 
@@ -313,6 +314,17 @@ def _batches(lengths: list[int], most: int) -> Iterator[list[int]]:
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
+
+
+def has_extra() -> bool:
+    """Return whether the optional extra `models` is installed."""
+    return bool(find_spec("torch") and find_spec("sentence_transformers"))
+
+
+def require_extra(model: str) -> None:
+    """Raise ModelUnavailable, with the command that installs the extra `models`, unless it is installed."""
+    if not has_extra():
+        raise ModelUnavailable(f"{model} needs an optional extra: pip install 'paper-assets[models]'")
 
 
 _ERRNO = re.compile(r"\[Errno -?\d+\]\s*")

