@@ -5,7 +5,8 @@
 
 Make both homes on the same machine from the same input, for example with `make demo` before and after the change: the
 last bits of a vector depend on the processor, so hashes of two machines cannot be compared. Texts of the program
-(warnings, notes, pages) and times are left out; ids, tags, numbers, vectors and the schema count.
+(warnings, notes, pages) and times are left out; ids, tags, numbers, vectors and the schema count. A renamed column or
+key counts as the same (`_RENAMED`).
 """
 
 import argparse
@@ -21,6 +22,20 @@ import numpy as np
 
 _TIMES = {"generated_at", "output_path", "made_at", "opened_at", "rated_at"}
 _FINGERPRINTS = {"candidate_sets", "ranking_sets", "retrieval_sets", "profile_versions"}
+# Columns and keys of homes made before a renaming, and their names today. A later renaming adds a line.
+_RENAMED = {
+    "below_line": "below_threshold",
+    "edge": "preferred_probability",
+    "lane": "nearest",
+    "lane_places": "interest_places",
+    "lane_probability": "interest_probability",
+    "line": "threshold",
+    "line_rule": "threshold_rule",
+    "nudge": "preference_weight",
+    "nudge_from": "preference_baseline",
+    "served": "interests_served",
+    "serves": "by_interest",
+}
 
 
 def parts(home: Path) -> dict[str, str]:
@@ -40,7 +55,7 @@ def parts(home: Path) -> dict[str, str]:
 def without_texts(value: Any) -> Any:
     """Return a JSON value without times and without strings that contain a space, which are texts for people."""
     if isinstance(value, dict):
-        return {key: without_texts(each) for key, each in value.items() if key not in _TIMES}
+        return {_RENAMED.get(key, key): without_texts(each) for key, each in value.items() if key not in _TIMES}
     if isinstance(value, list):
         return [without_texts(each) for each in value]
     return None if isinstance(value, str) and " " in value else value
@@ -52,8 +67,10 @@ def _tables(warehouse: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _schema(warehouse: duckdb.DuckDBPyConnection) -> list[Any]:
-    columns = "select table_name, column_name, data_type from information_schema.columns order by all"
-    return warehouse.execute(columns).fetchall()
+    columns = "select table_name, column_name, data_type from information_schema.columns"
+    return sorted(
+        (table, _RENAMED.get(name, name), kind) for table, name, kind in warehouse.execute(columns).fetchall()
+    )
 
 
 def _fingerprints(warehouse: duckdb.DuckDBPyConnection) -> list[Any]:
@@ -67,10 +84,10 @@ def _fingerprints(warehouse: duckdb.DuckDBPyConnection) -> list[Any]:
 def _rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> list[Any]:
     """Return the rows of a table in a fixed order, numbers to the bit, JSON without its texts."""
     described = warehouse.execute(f'select * from "{table}"')
-    names = [column[0] for column in described.description or ()]
+    names = [_RENAMED.get(column[0], column[0]) for column in described.description or ()]
     skipped = _TIMES | ({"inputs"} if table in _FINGERPRINTS else set())
     rows = [
-        [_exact(value) for name, value in zip(names, row, strict=True) if name not in skipped]
+        sorted((name, _exact(value)) for name, value in zip(names, row, strict=True) if name not in skipped)
         for row in described.fetchall()
     ]
     return sorted(rows, key=str)

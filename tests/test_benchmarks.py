@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import table
 from benchmarks._figures import Figure
+from benchmarks.home_hash import without_texts
 
 
 def figure(seconds: float, target: float | None) -> Figure:
@@ -49,3 +50,8 @@ def test_a_missed_target_and_a_broken_part_end_it_with_1(
     code, out = run_table(monkeypatch, capsys, part.__name__)
     assert code == 1
     assert out.count("MISSED") == 2 or "broken is broken: ValueError: no such model" in out
+
+
+def test_a_home_from_before_a_renaming_is_compared_by_the_names_of_today() -> None:
+    before, after = {"line": 0.35, "nudge": None, "k": 5}, {"threshold": 0.35, "preference_weight": None, "k": 5}
+    assert without_texts(before) == without_texts(after) != without_texts({**after, "threshold": 0.4})
