@@ -62,7 +62,7 @@ def serve(
     if not people and host not in THIS_MACHINE:
         raise InvalidInput(
             f"--host {host}: no person has access yet, so it listens on this machine only; "
-            "run `paper-assets people add NAME --profile PROFILE` first"
+            "run `paper-assets lab add NAME --profile PROFILE` first"
         )
     log_to_stderr(environ.get("LOG_LEVEL", "") or "WARNING", Secrets(environ))
     answers_to = THIS_MACHINE | {name.strip().lower() for name in names} | ({host} - _ANY_ADDRESS)

@@ -1,4 +1,4 @@
-"""When the daily fetch is due: a time of day on some weekdays in a time zone, chosen on the page or by `morning`.
+"""When the daily fetch is due: a time of day on some weekdays in a time zone, chosen on the page or by `service hours`.
 
 Dagster's sensor, the page, the command line and the GitHub workflow all use this module.
 """

@@ -82,7 +82,7 @@ def github_workflow(*, package: str, minute: int, hour: int, weekdays: str, days
 
 
 _WORKFLOW = """\
-# Written by `paper-assets github-actions`. Profiles are read from profiles/ in this repository.
+# Written by `paper-assets service github-actions`. Profiles are read from profiles/ in this repository.
 # Settings: Pages from GitHub Actions; secrets for mail and language model as in the documentation.
 name: Papers of the day
 on:

@@ -140,7 +140,7 @@ def add_person(file: Path, name: str, profiles: Sequence[str]) -> str:
         raise InvalidInput(f"{name} needs a profile: --profile PROFILE")
     version, people = file_version(file), read_people(file)
     if name in {person.name for person in people}:
-        raise InvalidInput(f"{name} already exists; `paper-assets people remove {name}` revokes the old token first")
+        raise InvalidInput(f"{name} already exists; `paper-assets lab remove {name}` revokes the old token first")
     token = secrets.token_urlsafe(32)
     _write(file, [*people, Person(name=name, profiles=frozenset(profiles), token_sha256=token_hash(token))], version)
     return token

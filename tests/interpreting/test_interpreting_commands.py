@@ -22,7 +22,7 @@ Command = Callable[..., tuple[str, str, int]]
 
 @pytest.fixture
 def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`command("search", "caches", NAME="value")`: what it printed on stdout and stderr, and its exit code."""
+    """`command("arxiv", "search", "caches", NAME="value")`: what it printed on stdout and stderr, and its exit code."""
     world.arxiv.papers.append(
         titled(1, "Folding Caches", authors=("Ada Example", "Ben Sample", "Cleo Third", "Dan Four"))
     )
@@ -40,42 +40,42 @@ def command(world: Outside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def test_a_search_is_a_table_or_json(command: Command) -> None:
-    out, _, code = command("search", "folding caches", "--category", "cs.CL")
+    out, _, code = command("arxiv", "search", "folding caches", "--category", "cs.CL")
     assert code == 0
     assert ID in out and "Folding Caches" in out and "Cleo Third and 1 more" in out
-    out, _, code = command("search", "folding caches", "--json")
+    out, _, code = command("arxiv", "search", "folding caches", "--json")
     assert json.loads(out)["papers"][0]["citation_count"] == 5
 
 
 def test_a_source_that_fails_is_a_note_below_the_table(command: Command) -> None:
-    out, _, code = command("search", "caches", PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
+    out, _, code = command("arxiv", "search", "caches", PAPER_ASSETS_SEMANTIC_SCHOLAR_URL=NOWHERE)
     assert code == 0
     assert out.splitlines()[-1].startswith("note: Semantic Scholar: ")
 
 
 def test_a_search_without_network_points_to_the_search_of_stored_papers(command: Command) -> None:
     nowhere = {"PAPER_ASSETS_ARXIV_URL": NOWHERE, "PAPER_ASSETS_SEMANTIC_SCHOLAR_URL": NOWHERE}
-    _, err, code = command("search", "caches", **nowhere)
+    _, err, code = command("arxiv", "search", "caches", **nowhere)
     assert code == 1
     assert "cannot be reached" in err and err.strip().endswith("`paper-assets find` searches the stored papers")
 
 
 @pytest.mark.parametrize("name", [ID, f"arXiv:{ID}v1", f"https://arxiv.org/abs/{ID}", "folding caches"])
 def test_a_paper_is_fetched_by_any_of_its_names(command: Command, name: str) -> None:
-    out, _, code = command("fetch-paper", name)
+    out, _, code = command("arxiv", "show", name)
     assert code == 0
     assert out.splitlines()[0] == "Folding Caches" and "We fold the cache once." in out
     assert f"read it at: https://arxiv.org/abs/{ID}" in out
 
 
 def test_a_paper_whose_text_cannot_be_reached_is_shown_with_its_abstract(command: Command) -> None:
-    out, _, code = command("fetch-paper", ID, PAPER_ASSETS_ARXIV_PDF_URL=f"{NOWHERE}/pdf")
+    out, _, code = command("arxiv", "show", ID, PAPER_ASSETS_ARXIV_PDF_URL=f"{NOWHERE}/pdf")
     assert code == 0 and "We invent the matter" in out
     assert out.splitlines()[-1].startswith("note: its text was not fetched: ")
 
 
 def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Path, monkeypatch: Any) -> None:
-    fetched, _, _ = command("fetch-paper", ID, "--json")
+    fetched, _, _ = command("arxiv", "show", ID, "--json")
     assert json.loads(fetched)["content"] == "We fold the cache once."
     file = tmp_path / "paper.json"
     file.write_text(fetched, encoding="utf-8")
@@ -99,37 +99,37 @@ def test_a_part_of_a_text_is_not_analyzed_as_the_whole(command: Command, tmp_pat
 
 def test_interpreting_shows_paper_and_analysis(command: Command) -> None:
     with loopback_llm(reads) as server:
-        out, _, code = command("interpret", ID, **server.environ("openai"))
+        out, _, code = command("arxiv", "interpret", ID, **server.environ("openai"))
     assert code == 0
     assert out.index("Folding Caches") < out.index("The cache is folded.") < out.index("Methodology")
 
 
 def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) -> None:
-    out, _, code = command("interpret", ID)
+    out, _, code = command("arxiv", "interpret", ID)
     assert code == 0
     assert "We invent the matter" in out and "not analyzed (LLM_CONFIG_ERROR): " in out and "OPENAI_API_KEY" in out
-    out, _, _ = command("interpret", ID, "--json")
+    out, _, _ = command("arxiv", "interpret", ID, "--json")
     assert json.loads(out)["analysis"] is None
 
 
 def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Command, world: Outside) -> None:
     evil = {**READING, "summary": "Red \x1b[31m and \x9b2J gone \u202e."}
     with loopback_llm(lambda request: says(evil)) as server:
-        out, _, _ = command("interpret", ID, **server.environ("openai"))
+        out, _, _ = command("arxiv", "interpret", ID, **server.environ("openai"))
     assert "Red" in out and not set(out) & set("\x1b\x9b\u202e")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["search", ""], "query"),
-        (["search", "x", "--max-results", "1000"], "max_results"),
-        (["fetch-paper", "2501.1"], "2501.1"),
-        (["fetch-paper", "../x"], "../x"),
-        (["fetch-paper", "2601.99999"], "2601.99999"),
-        (["fetch-paper", "file:///etc/passwd"], "https"),
-        (["fetch-paper", "unheard of entirely"], "unheard"),
-        (["interpret", ID, "--type", "poem"], "analysis_type"),
+        (["arxiv", "search", ""], "query"),
+        (["arxiv", "search", "x", "--max-results", "1000"], "max_results"),
+        (["arxiv", "show", "2501.1"], "2501.1"),
+        (["arxiv", "show", "../x"], "../x"),
+        (["arxiv", "show", "2601.99999"], "2601.99999"),
+        (["arxiv", "show", "file:///etc/passwd"], "https"),
+        (["arxiv", "show", "unheard of entirely"], "unheard"),
+        (["arxiv", "interpret", ID, "--type", "poem"], "analysis_type"),
         (["analyze", "no such file.json"], "no such file.json"),
         (["analyze", "README.md"], "README.md"),
     ],

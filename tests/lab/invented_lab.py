@@ -95,7 +95,7 @@ def lab(folder: Path, *options: str, open_files: int | None = None, before: str 
     tokens = {name: add_person(file, name, theirs) for name, theirs in profiles.items()}
     log = folder / "lab.log"
     command, environ = (
-        ["serve", "--port", "0", *options],
+        ["lab", "serve", "--port", "0", *options],
         {**_environ(desk), "PAPER_ASSETS_RATING_OVER_MCP": "yes", **environ},
     )
     if open_files is not None:

@@ -178,7 +178,7 @@ def test_no_token_is_written_anywhere(served_lab: Lab) -> None:
 
 
 def test_nothing_is_served_beyond_this_machine_without_a_registered_person(tmp_path: Path) -> None:
-    refused = Desk(tmp_path).refused("serve", "--host", "0.0.0.0", "--port", "0")
+    refused = Desk(tmp_path).refused("lab", "serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.startswith("error: --host 0.0.0.0: no person has access yet")
 
 
@@ -198,18 +198,18 @@ def test_the_command_line_searches_no_profile_of_another_person_for_a_profile(se
     desk.run("find", "traffic", "in:traffic", "--profile", "traffic")
 
 
-# `paper-assets people`: a token shown once, a typing error reported
+# `paper-assets lab`: a token shown once, a typing error reported
 
 
 def test_people_are_added_listed_and_removed_and_a_token_is_shown_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.profile("graphs", GRAPHS)
     file = people_file(tmp_path / "data")
-    token = desk.run("people", "add", "ada", "--profile", "graphs").strip()
+    token = desk.run("lab", "add", "ada", "--profile", "graphs").strip()
     ada = person_with(read_people(file), token)
     assert ada and ada.name == "ada"
-    listed = desk.run("people", "list", "--json")
+    listed = desk.run("lab", "list", "--json")
     assert json.loads(listed) == [{"name": "ada", "profiles": ["graphs"]}]
-    assert "there is no profile 'graph' in" in desk.refused("people", "add", "bob", "--profile", "graph")
-    desk.run("people", "remove", "ada")
+    assert "there is no profile 'graph' in" in desk.refused("lab", "add", "bob", "--profile", "graph")
+    desk.run("lab", "remove", "ada")
     assert read_people(file) == ()

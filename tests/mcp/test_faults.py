@@ -218,7 +218,7 @@ def test_a_proxy_that_refuses_is_asked_once_for_each_source(tmp_path: Path, stat
         with raw_host(desk, **behind) as host:
             host.handshake()
             error = host.refused("fetch_paper", arxiv_id="2601.05001")
-        line = desk.refused("fetch-paper", "2601.05001", **behind)
+        line = desk.refused("arxiv", "show", "2601.05001", **behind)
     assert (error["code"], [request.method for request in asked]) == ("NETWORK_ERROR", ["CONNECT"] * 4)
     assert words in error["message"] and f"HTTP {status}" in error["message"]
     assert error["message"] in line
@@ -233,7 +233,7 @@ def test_a_refused_connection_is_reported_without_the_pauses_of_retries(tmp_path
             host.handshake()
             error = host.refused("fetch_paper", arxiv_id="2601.05001")
         gate = str(tmp_path / "gates" / "command")
-        line = desk.refused("fetch-paper", "2601.05001", **asking, PAPER_ASSETS_REQUEST_GATE=gate)
+        line = desk.refused("arxiv", "show", "2601.05001", **asking, PAPER_ASSETS_REQUEST_GATE=gate)
     assert "127.0.0.1 cannot be reached" in error["message"] and "127.0.0.1 cannot be reached" in line
     for gate in (tmp_path / "gates").iterdir():
         written, opens = map(float, (gate / "next_request").read_text("ascii").split())

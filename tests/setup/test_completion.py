@@ -21,7 +21,7 @@ def program(folder: Path, *arguments: str, **environ: str) -> "subprocess.Comple
 def test_without_a_command_it_points_a_newcomer_at_start(tmp_path: Path) -> None:
     output = program(tmp_path)
     assert "`paper-assets start` opens the desk" in output.stdout
-    assert "Commands:" in output.stdout
+    assert "Find and ask:" in output.stdout
 
 
 @pytest.mark.parametrize(

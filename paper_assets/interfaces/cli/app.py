@@ -1,6 +1,6 @@
 """Define the command line: the table of commands, and how a command ends.
 
-To add a command, write a function in a module of this folder and add a line to `COMMANDS`. A module is imported only
+To add a command, write a function in a module of this folder and add a line to `SECTIONS`. A module is imported only
 when one of its commands is called, so that --help and wrong options are answered at once.
 """
 
@@ -31,80 +31,96 @@ from paper_assets.small_files import make_files_private
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-# Command: its module in this folder, the function or group, and the first sentence of its help.
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "start": (
-        "servers",
-        "start",
-        "Open the desk in a browser; with --days, fetch and rank the papers of the last days.",
-    ),
-    "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
-    "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
-    "import": ("graph", "import_files", "Import papers from files."),
-    "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),
-    "harvest": (
-        "graph",
-        "harvest",
-        "Fetch months of papers by arXiv's OAI-PMH; a stopped harvest continues where it stopped.",
-    ),
-    "run": ("run", "run", "Bring rankings and digests up to date."),
-    "today": ("ranking", "today", "Show the stored list of a profile, or of all profiles."),
-    "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
-    "llm": ("installation", "llm", "Set up the language model."),
-    "doctor": (
-        "installation",
-        "doctor",
-        "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
-    ),
-    "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
-    "rank": ("ranking", "rank", "Rank papers from a JSON file and print the result as JSON."),
-    "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
-    "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
-    "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
-    "ratings": ("ratings", "ratings", "List, export, import or erase the ratings of a profile."),
-    "library": ("exchange", "library", "Import the papers of your library as liked papers."),
-    "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
-    "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
-    "retrieve": ("retrieval", "retrieve", "Find documents that answer a question, the same number for each side."),
-    "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
-    "ask": (
-        "ask",
-        "ask",
-        "Answer a question from stored abstracts and full texts, with a verified quotation for every sentence.",
-    ),
-    "answers": ("ask", "answers", "Show, ask again, export or remove the answers that you kept."),
-    "search": ("interpreting", "search", "Search arXiv and Semantic Scholar for papers."),
-    "fetch-paper": ("interpreting", "fetch_paper", "Show a paper and its text."),
-    "related": (
-        "interpreting",
-        "related",
-        "List the papers similar to a paper, its references or its citations.",
-    ),
-    "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
-    "interpret": ("interpreting", "interpret", "Fetch a paper and analyze it with a language model."),
-    "desk": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
-    "review": ("servers", "desk", "Open the desk in a browser: today's papers, evidence, rewrites, profiles."),
-    "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart those that die."),
-    "service": ("daily", "service", "Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS)."),
-    "morning": ("daily", "morning", "Show or change when `up` and the service fetch the newest papers."),
-    "github-actions": (
-        "daily",
-        "github_actions",
-        "Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning.",
-    ),
-    "serve": ("servers", "serve", "Serve the desk and MCP over HTTP for a lab, with a token for each person."),
-    "people": ("servers", "people", "Manage the people who can use `paper-assets serve`, and their profiles."),
-    "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
-    "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
-    "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
-    "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
+# By heading: each command with its module in this folder, the function or group, and the first sentence of its help.
+SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Start": {
+        "start": (
+            "servers",
+            "start",
+            "Open the desk in a browser; with --days, fetch and rank the papers of the last days.",
+        ),
+        "demo": ("graph", "demo", "Import the bundled example, rank it, and show the top papers with reasons."),
+        "up": ("daily", "up", "Run Dagster's daemon and UI and the desk together, and restart those that die."),
+        "service": (
+            "daily",
+            "service",
+            "Run `paper-assets up` after every login, or fetch and rank on GitHub every morning.",
+        ),
+        "mcp": ("servers", "mcp", "Serve assistants over MCP on standard input and output."),
+        "lab": ("servers", "lab", "Serve the desk and MCP over HTTP for several people, with a token for each."),
+    },
+    "Read": {
+        "today": ("ranking", "today", "Show the stored list of a profile, or of all profiles."),
+        "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
+        "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
+        "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
+        "ratings": ("ratings", "ratings", "List, export, import or erase the ratings of a profile."),
+        "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
+        "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
+        "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
+    },
+    "Find and ask": {
+        "find": ("find", "find", "Search the stored papers by meaning and words, with filters."),
+        "ask": (
+            "ask",
+            "ask",
+            "Answer a question from stored abstracts and full texts, with a verified quotation for every sentence.",
+        ),
+        "answers": ("ask", "answers", "Show, ask again, export or remove the answers that you kept."),
+        "retrieve": (
+            "retrieval",
+            "retrieve",
+            "Find documents that answer a question, the same number for each side.",
+        ),
+        "arxiv": (
+            "interpreting",
+            "arxiv",
+            "Search arXiv and Semantic Scholar, and show or interpret one paper.",
+        ),
+        "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
+    },
+    "Papers and lists": {
+        "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
+        "library": ("exchange", "library", "Import the papers of your library as liked papers."),
+        "import": ("graph", "import_files", "Import papers from files."),
+        "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),
+        "harvest": (
+            "graph",
+            "harvest",
+            "Fetch months of papers by arXiv's OAI-PMH; a stopped harvest continues where it stopped.",
+        ),
+        "run": ("run", "run", "Bring rankings and digests up to date."),
+        "rank": ("ranking", "rank", "Rank papers from a JSON file and print the result as JSON."),
+        "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
+    },
+    "Look after it": {
+        "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
+        "doctor": (
+            "installation",
+            "doctor",
+            "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
+        ),
+        "llm": ("installation", "llm", "Set up the language model."),
+        "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
+        "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
+    },
 }
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
+_ALIASES = {"desk": "start", "review": "start"}
 
 # What people type for a command that has another name.
 _OTHER_WORDS = {
     "bibtex": "cite",
     "export": "cite",
+    "fetch-paper": "arxiv show",
+    "github-actions": "service github-actions",
+    "interpret": "arxiv interpret",
     "list": "today",
+    "morning": "service hours",
+    "people": "lab",
+    "related": "arxiv related",
+    "search": "find (stored papers) or arxiv search",
+    "serve": "lab serve",
     "show": "today",
     "why": "explain",
     "zotero": "library",
@@ -119,7 +135,7 @@ class LazyCommands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+        if name not in {**COMMANDS, **_ALIASES} and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
             near = [_OTHER_WORDS[name]] if name in _OTHER_WORDS else get_close_matches(name, COMMANDS, n=2)
@@ -128,9 +144,9 @@ class LazyCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
+        if (name := _ALIASES.get(cmd_name, cmd_name)) not in COMMANDS:
             return None
-        module, function, _ = COMMANDS[cmd_name]
+        module, function, _ = COMMANDS[name]
         with importing():
             target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
         if isinstance(target, typer.Typer):
@@ -140,8 +156,9 @@ class LazyCommands(TyperGroup):
         return typer.main.get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, _, summary) in COMMANDS.items()])
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, summary) for name, (_, _, summary) in commands.items()])
 
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}

@@ -1,4 +1,4 @@
-"""Run the desk every day: `up`, `service` and `github-actions`."""
+"""Run the desk every day: `up` and `service`."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ from paper_assets.small_files import write_file
 
 service = typer.Typer(
     name="service",
-    help="Run `paper-assets up` after every login, by systemd (Linux) or launchd (macOS).",
+    help="Run `paper-assets up` after every login, or fetch and rank on GitHub every morning.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -59,7 +59,10 @@ def up(
 
 @service.command()
 def install(port: Port = 8787, graph_port: GraphPort = 3000) -> None:
-    """Install the service for your user and start it. Prints the file that it wrote."""
+    """Install the service for your user and start it. Prints the file that it wrote.
+
+    It is a unit of systemd on Linux and an agent of launchd on macOS.
+    """
     command = [*_program(), "up", "--port", str(port), "--graph-port", str(graph_port)]
     file, content = _file(command)
     _write(file, content)
@@ -103,13 +106,15 @@ def remove() -> None:
     say(f"removed {file}")
 
 
+@service.command(name="github-actions")
 def github_actions(
     package: Annotated[str, typer.Option(help="What pip installs: a version, a wheel or an address.")] = "paper-assets",
     at: Annotated[
-        str | None, typer.Option(metavar="HH:MM", help="Time of day in UTC; default: the hours of `morning`.")
+        str | None, typer.Option(metavar="HH:MM", help="Time of day in UTC; default: those of `service hours`.")
     ] = None,
     weekdays: Annotated[
-        str | None, typer.Option(help="Days of the week, such as mon-fri or mon,wed; default: those of `morning`.")
+        str | None,
+        typer.Option(help="Days of the week, such as mon-fri or mon,wed; default: those of `service hours`."),
     ] = None,
     days: Annotated[
         int,
@@ -134,7 +139,8 @@ def github_actions(
     )
 
 
-def morning(
+@service.command()
+def hours(
     at: Annotated[str | None, typer.Option(metavar="HH:MM", help="Time of day, such as 06:30.")] = None,
     weekdays: Annotated[str | None, typer.Option(help="Days of the week, such as mon-fri or mon,wed.")] = None,
     zone: Annotated[str | None, typer.Option(help="Time zone, such as UTC or Europe/Berlin.")] = None,

@@ -38,6 +38,12 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.small_files import read_json
 
+arxiv = typer.Typer(
+    name="arxiv",
+    help="Search arXiv and Semantic Scholar, and show or interpret one paper.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
 Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]
@@ -46,6 +52,7 @@ Model = Annotated[str | None, typer.Option(help="Model of the provider; default:
 Kind = Annotated[str, typer.Option("--type", help="summary, detailed or comparison.")]
 
 
+@arxiv.command()
 def search(
     query: Annotated[str, typer.Argument(help='Words; "in quotes" for a phrase.')] = "",
     author: Annotated[str | None, typer.Option(help="Name of an author.")] = None,
@@ -63,6 +70,7 @@ def search(
     _show_list(f"{len(result.papers)} of {result.total_count} papers", result)
 
 
+@arxiv.command()
 def related(
     paper: Annotated[str, typer.Argument(help="arXiv id, or address of a paper.")],
     relation: Annotated[str, typer.Option(help="similar, cites (its references) or cited_by.")] = "similar",
@@ -73,7 +81,7 @@ def related(
     named = _named(paper)
     if "title" in named:
         raise InvalidInput(
-            f"{paper[:60]!r} is neither an id nor an address of a paper; find it by `paper-assets search`"
+            f"{paper[:60]!r} is neither an id nor an address of a paper; find it by `paper-assets arxiv search`"
         )
     result = related_papers(
         _clients(), paper_id=named.get("arxiv_id"), url=named.get("url"), relation=relation, max_results=max_results
@@ -83,7 +91,8 @@ def related(
     _show_list(f"{paper}, {relation.replace('_', ' ')}: {len(result.papers)} papers", result)
 
 
-def fetch_paper(
+@arxiv.command()
+def show(
     paper: Named,
     content: Annotated[bool, typer.Option(help="Fetch the PDF's text too.")] = True,
     as_json: AsJson = False,
@@ -110,7 +119,7 @@ def fetch_paper(
 
 
 def analyze(
-    paper: Annotated[Path, typer.Argument(help="A paper as JSON, as fetch-paper --json writes it; - for stdin.")],
+    paper: Annotated[Path, typer.Argument(help="A paper as JSON, as `arxiv show --json` writes it; - for stdin.")],
     kind: Kind = "summary",
     provider: Provider = None,
     model: Model = None,
@@ -127,6 +136,7 @@ def analyze(
     _show_analysis(analysis)
 
 
+@arxiv.command()
 def interpret(
     paper: Named,
     kind: Kind = "summary",

@@ -1,4 +1,4 @@
-"""Commands that serve: the desk as a page (`start`, `desk`), the MCP server, and both over HTTP for a lab's people."""
+"""Commands that serve: the desk as a page (`start`), the MCP server, and both over HTTP for several people (`lab`)."""
 
 import re
 import sys
@@ -16,9 +16,9 @@ from paper_assets.interfaces.mcp import server as mcp_server
 from paper_assets.profile import profile_folders
 from paper_assets.stores.profiles import add_person, people_file, read_people, remove_person
 
-people = typer.Typer(
-    name="people",
-    help="Manage the people who can use `paper-assets serve`, and their profiles.",
+lab = typer.Typer(
+    name="lab",
+    help="Serve the desk and MCP over HTTP for several people, with a token for each.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -32,11 +32,6 @@ PersonName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the per
 def mcp() -> None:
     """Serve assistants over MCP on standard input and output. The log goes to standard error."""
     mcp_server.serve(read_settings(), environment())
-
-
-def desk(port: DeskPort = 8787, browser: OpensBrowser = True) -> None:
-    """Open the desk in a browser: today's papers, evidence, rewrites, profiles. Only this machine can reach it."""
-    serve_desk(port, partial(_announce, browser=browser))
 
 
 def _announce(text: str, *, browser: bool) -> None:
@@ -54,22 +49,21 @@ def serve_desk(port: int, announce: Callable[[str], None]) -> None:
     serve_page(read_settings(), environment(), port=port, say=announce)
 
 
+@lab.command()
 def serve(
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; other machines only after `people add`.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines only after `lab add`.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8788,
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="Host name to answer to, such as desk.example.org.")
     ] = None,
 ) -> None:
-    """Serve the desk and MCP over HTTP for a lab, with a token for each person."""
+    """Serve the desk and MCP to the people of the lab."""
     from paper_assets.interfaces.lab import serve as serve_lab  # not for the MCP server's start
 
     serve_lab(read_settings(), environment(), host=host, port=port, names=allow_host or (), say=say)
 
 
-@people.command()
+@lab.command()
 def add(
     name: PersonName,
     profiles: Annotated[list[str], typer.Option("--profile", help="A profile that they may use; repeatable.")],
@@ -82,21 +76,21 @@ def add(
     say(add_person(people_file(settings.home), name, profiles))
 
 
-@people.command()
+@lab.command()
 def remove(name: PersonName) -> None:
     """Revoke a person's token at once."""
     remove_person(people_file(read_settings().home), name)
     say(f"{name} can no longer sign in: the token is revoked")
 
 
-@people.command(name="list")
+@lab.command(name="list")
 def list_people(as_json: AsJson = False) -> None:
     """List the people and the profiles that they may use."""
     registered = read_people(people_file(read_settings().home))
     if as_json:
         return print_json([{"name": person.name, "profiles": sorted(person.profiles)} for person in registered])
     if not registered:
-        return say("No person has a token yet; `paper-assets people add NAME --profile PROFILE` gives one.")
+        return say("No person has a token yet; `paper-assets lab add NAME --profile PROFILE` gives one.")
     print_table(
         "people", ["name", "profiles"], [(person.name, ", ".join(sorted(person.profiles))) for person in registered]
     )
@@ -112,7 +106,8 @@ def start(
 ) -> None:
     """Open the desk in a browser; with --days, fetch and rank the papers of the last days.
 
-    Without a profile the desk opens the welcome page. Fetching can be stopped at any time; the same command continues.
+    Without a profile the desk opens the welcome page. Only this machine can reach the desk. Fetching can be stopped at
+    any time; the same command continues.
     """
     if days is not None:
         from paper_assets.interfaces.cli.graph import fetch_and_rank  # imports Dagster

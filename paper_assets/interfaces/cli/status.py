@@ -31,7 +31,7 @@ from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.small_files import file_state
 from paper_assets.sources.source import prefixes_of_fetched_sources
-from paper_assets.stores.digest_files import pages_state
+from paper_assets.stores.digest_files import IN_FEED, pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
@@ -163,7 +163,7 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
 def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
     """Return the state of the ranking files, pages and feeds that the newest lists are compared with."""
     rankings = file_state([settings.rankings_dir / name for name in last], below=False)
-    pages = [pages_state(settings.digests_dir, name, day) for name, day in last.items()]
+    pages = [pages_state(settings.digests_dir, name, latest=IN_FEED, day=day) for name, day in last.items()]
     return sha256(repr((rankings, pages)).encode()).hexdigest()
 
 

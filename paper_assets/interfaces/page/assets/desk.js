@@ -181,7 +181,7 @@ async function sendRating(entry, rating, replaced = null) {
   try {
     answer = await fetched(entry.action, ratingRequest(entry, rating, replaced));
   } catch {
-    return failed("Could not save the rating: the desk does not answer. Is `paper-assets desk` still running?");
+    return failed("Could not save the rating: the desk does not answer. Is `paper-assets start` still running?");
   }
   if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
   const state = answer.page.getElementById("main").dataset.state, note = answer.page.getElementById("said").textContent;
