@@ -149,7 +149,7 @@ class StoreError(PaperAssetsError):
 
 
 class StoreBusy(StoreError):
-    """Another process holds the store; the text names it."""
+    """Another process has the store open; the text names it."""
 
 
 class StoreVersion(StoreError):

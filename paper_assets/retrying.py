@@ -88,7 +88,7 @@ def limited(seconds: float, call: Callable[[], Result]) -> Result:
     """Return the result of the call, made in a thread. Raises TimeoutError when the time is over.
 
     A socket's timeout restarts with every byte, so a server that sends its header byte by byte, or one interim answer
-    after another, would hold a call forever, and a name server has no timeout at all. The thread is then left alone,
+    after another, would block a call forever, and a name server has no timeout at all. The thread is then left alone,
     because Python cannot interrupt it; it ends with the connection.
     """
     outcome: Future[Result] = Future()

@@ -1,14 +1,24 @@
-"""A small file is read, or anything else with its name is reported in one line, at once and in bounded memory."""
+"""A small file is read or reported in one line, written whole or not at all, and its changes are noticed."""
 
 import gzip
 import os
 import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from paper_assets.errors import InvalidInput
-from paper_assets.small_files import is_present, parse_json, read_json, unpacked
+from paper_assets.small_files import (
+    file_state,
+    is_present,
+    parse_json,
+    read_json,
+    remove_unfinished,
+    unpacked,
+    write_file,
+)
 
 
 def refused(file: Path) -> str:
@@ -95,3 +105,52 @@ def test_gzip_data_is_unpacked_up_to_a_size(tmp_path: Path) -> None:
     for content, message in ((bomb, "more than 1 MB"), (twice[:-9], "cut off"), (b"\x1f\x8bnonsense", "damaged")):
         with pytest.raises(InvalidInput, match=message):
             unpacked(content, source="f", most_bytes=1_000_000)
+
+
+def test_a_written_file_is_private_replaces_whole_and_keeps_the_permissions_of_the_one_before(tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    write_file(file, "one")
+    assert (file.read_text("utf-8"), file.stat().st_mode & 0o777) == ("one", 0o600)
+    file.chmod(0o640)
+    write_file(file, iter([b"t", b"wo"]))
+    assert (file.read_text("utf-8"), file.stat().st_mode & 0o777) == ("two", 0o640)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_a_failed_write_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    write_file(file, "one")
+
+    def broken() -> Iterator[bytes]:
+        yield b"tw"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="disk is gone"):
+        write_file(file, broken())
+    assert file.read_text("utf-8") == "one"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_what_killed_writers_left_is_removed_by_name_or_by_age(tmp_path: Path) -> None:
+    for name in (".unfinished-a-1", ".unfinished-b-1", "a"):
+        (tmp_path / name).write_bytes(b"half")
+    remove_unfinished(tmp_path, before=datetime(2026, 1, 1, tzinfo=UTC))
+    assert len(list(tmp_path.iterdir())) == 3
+    remove_unfinished(tmp_path, "a")
+    assert {entry.name for entry in tmp_path.iterdir()} == {".unfinished-b-1", "a"}
+    remove_unfinished(tmp_path)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"a"}
+
+
+def test_the_state_of_a_folder_ignores_locks_and_without_below_also_the_content_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a").write_text("one", encoding="utf-8")
+    states = [file_state([tmp_path]), file_state([tmp_path / "inner"], below=False)]
+    (tmp_path / "inner" / "a").write_text("three", encoding="utf-8")
+    assert file_state([tmp_path / "inner"], below=False) == states[1]
+    assert file_state([tmp_path]) != states[0]
+    states[0] = file_state([tmp_path])
+    (tmp_path / "inner" / "store.lock").write_text("held", encoding="utf-8")
+    assert file_state([tmp_path]) == states[0]
+    (tmp_path / "inner" / "b").touch()
+    assert file_state([tmp_path / "inner"], below=False) != states[1]

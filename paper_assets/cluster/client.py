@@ -98,7 +98,7 @@ _LOOK = 1.0  # seconds between two checks of the workers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Hold a scheduler's URL (`tcp://host:port`), and for how many seconds work waits for a worker.
+    """A scheduler's URL (`tcp://host:port`), and for how many seconds work waits for a worker.
 
     A lost worker may return: `dask worker` restarts it automatically.
     """

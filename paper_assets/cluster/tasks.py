@@ -54,7 +54,7 @@ def embed_batch(task: tuple[str, list[str]]) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Hold the papers of several tasks, each once, and their vectors (n, d); a row without a vector is 0."""
+    """The papers of several tasks, each once, and their vectors (n, d); a row without a vector is 0."""
 
     papers: pa.Table
     vectors: NDArray[np.float32]
@@ -62,7 +62,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sent:
-    """Hold a task without its papers, and their rows (n,) in the snapshot."""
+    """A task without its papers, and their rows (n,) in the snapshot."""
 
     task: RankingTask
     rows: NDArray[np.int64]

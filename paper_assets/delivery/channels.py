@@ -239,7 +239,7 @@ def _check_address(address: str, variable: str) -> None:
     except ValueError:
         safe = False
     if not safe or not parts.hostname or not address.isprintable():
-        raise InvalidInput(f"{variable} must hold an https address (http for this machine only)")
+        raise InvalidInput(f"{variable} must be an https address (http for this machine only)")
 
 
 def _never_connected(fault: requests.ConnectionError) -> bool:

@@ -35,7 +35,7 @@ class MailOptions(_Part):
 
 
 class WebhookOptions(_Part):
-    """The environment variable that holds the webhook's address, which is a secret."""
+    """The environment variable with the webhook's address, which is a secret."""
 
     address_in: Annotated[str, StringConstraints(pattern=f"^{WEBHOOK_VARIABLE.pattern}$")]
 

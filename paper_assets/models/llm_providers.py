@@ -165,7 +165,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Hold a model's text and why it ended; tokens as the server counted them, or estimated."""
+    """A model's text and why it ended; tokens as the server counted them, or estimated."""
 
     text: str
     ended: Ended

@@ -20,7 +20,7 @@ from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.settings import Settings
 from paper_assets.small_files import remove_unfinished
-from paper_assets.sources.source import prefixes_of_fetched_sources
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digest_files import digest_path, unfinished_profiles
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.papers import Summary, summary

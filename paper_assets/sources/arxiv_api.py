@@ -270,7 +270,7 @@ def _all_of(field: str, text: str) -> str:
     pieces = [quoted or word for quoted, word in _PIECE.findall(text.replace("\u201c", '"').replace("\u201d", '"'))]
     phrases = [phrase for piece in pieces if (phrase := _words(piece))]
     if not phrases:
-        raise InvalidInput(f"{text[:60]!r} holds no word to search for")
+        raise InvalidInput(f"{text[:60]!r} has no word to search for")
     if len(phrases) > _MOST_WORDS:
         raise InvalidInput(f"the query has {len(phrases)} words; give at most {_MOST_WORDS}")
     return " AND ".join(f'{field}:"{phrase}"' for phrase in phrases)
@@ -279,7 +279,7 @@ def _all_of(field: str, text: str) -> str:
 def _phrase(text: str, name: str) -> str:
     words = _words(text)
     if not words:
-        raise InvalidInput(f"{name} {text[:60]!r} holds no letter")
+        raise InvalidInput(f"{name} {text[:60]!r} has no letter")
     return f'"{words}"'
 
 

@@ -156,11 +156,11 @@ def latex_text(content: bytes, *, name: str) -> str:
     files = _files(content, name)
     main = _main(files)
     if main is None:
-        raise PdfFetchFailed(f"{name} holds no LaTeX document of at most {_MOST_FILE // 1_000_000} MB")
+        raise PdfFetchFailed(f"{name} contains no LaTeX document of at most {_MOST_FILE // 1_000_000} MB")
     whole = _with_files(main, files)
     body = _BODY.search(whole)
     if body is None:
-        raise PdfFetchFailed(f"{name} holds no LaTeX document")
+        raise PdfFetchFailed(f"{name} contains no LaTeX document")
     title = _TITLE.search(whole)
     text = f"# {title[1]}\n\n{body[1]}" if title else body[1]
     text = _SECTION.sub(lambda found: f"\n\n{'#' * _LEVELS[found[1]]} {found[2]}\n\n", text)

@@ -2,7 +2,7 @@
 
 The format requested is `arXivRaw`, the only one with the time of every version: the first version assigns a paper to
 the same day as the API does. The content of an answer decides how it is read: records in the older format `arXiv`
-(recorded pages, mirrors) are accepted too. They hold the days of the first and the last version and single authors with
+(recorded pages, mirrors) are accepted too. They have the days of the first and the last version and single authors with
 affiliations, but neither times nor the number of versions.
 
 OAI's dates are those of the last change of a record, never of its submission: a paper that was revised in June is not

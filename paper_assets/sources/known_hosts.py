@@ -30,7 +30,7 @@ class RefusedAddress(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """Hold host names in lower case, and origins as (scheme, host, port)."""
+    """Host names in lower case, and origins as (scheme, host, port)."""
 
     names: frozenset[str]
     origins: frozenset[tuple[str, str, int]]
@@ -139,7 +139,7 @@ def _is_ip(host: str) -> bool:
 def _split(url: str) -> SplitResult:
     """Split a URL into the parts on which all parsers agree."""
     if len(url) > _LONGEST_ADDRESS or not url.isascii() or not url.isprintable() or set(url) & set(' \\"<>^`{|}'):
-        raise RefusedAddress("the address is too long or holds a character that no address has; give an https address")
+        raise RefusedAddress("the address is too long or has a character that no address has; give an https address")
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -56,7 +56,7 @@ class RequestGate:
         self.sleep = sleep
 
     def take(self, host: str, *, until: float) -> Callable[[float], None]:
-        """Wait for the turn; call the returned function to end it and close the gate for some seconds.
+        """Wait for the turn; call the returned function to end it and close the gate for a number of seconds.
 
         Raises RateLimited if the turn cannot start before `until`.
         """
@@ -355,7 +355,7 @@ def _failure(response: requests.Response, host: str, *, now: float) -> SourceErr
     if _refused(response):
         wait = retry_after(response.headers, now=now)
         reason = f"HTTP {status}" if status in _SLOW_DOWN else "'Rate exceeded.'"
-        line = f"{host} asks us to slow down ({reason}); try again in some minutes"
+        line = f"{host} asks us to slow down ({reason}); try again in a few minutes"
         failure = RateLimited(line if wait is None else retry_message(host, now + wait))
         failure.retry_after = wait
         return failure

@@ -38,7 +38,7 @@ _MOST_CITATIONS = 2**31  # anything larger is not a count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scholar:
-    """Hold a polite session, the API's URL, and the key, if any."""
+    """A polite session, the API's URL, and the key, if any."""
 
     session: requests.Session
     url: str
@@ -95,7 +95,7 @@ def api_key(environ: Mapping[str, str]) -> str | None:
     """Return the key, if there is one. Raises RefusedKey, without showing it, if it is not valid in a header."""
     key = environ.get(KEY_VARIABLE, "").strip()
     if key and not re.fullmatch(r"[!-~]+", key):
-        raise RefusedKey(f"{KEY_VARIABLE} holds a space, a line break or a letter that no key has")
+        raise RefusedKey(f"{KEY_VARIABLE} contains a space, a line break or a letter that no key has")
     return key or None
 
 
@@ -133,7 +133,7 @@ def match_title(scholar: Scholar, title: str) -> ScholarPaper | None:
 
 
 def details(scholar: Scholar, arxiv_ids: Sequence[str]) -> dict[str, ScholarPaper]:
-    """Return what is known of these papers, by the given id; unknown ones are omitted. One request per 500 ids."""
+    """Return the records of these papers, by the given id; unknown ones are omitted. One request per 500 ids."""
     known: dict[str, ScholarPaper] = {}
     for start in range(0, len(arxiv_ids), MOST_IDS):
         ids = list(arxiv_ids[start : start + MOST_IDS])
@@ -346,7 +346,7 @@ def enrich(
     keep: Callable[[Mapping[str, ScholarPaper]], None],
     fill: Callable[[Sequence[Paper]], list[Paper]],
 ) -> Enriched:
-    """Ask about the papers, unless `access` is None, and fill them from all that is known.
+    """Ask about the papers, unless `access` is None, and fill them from all stored records.
 
     `keep` stores what an answer contains, by paper id; `fill` returns the papers with all stored values. Stored values
     count even if Semantic Scholar does not answer today: a day fetched again gives the same papers. Raises only what

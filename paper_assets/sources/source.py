@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper
-from paper_assets.paper_id import ARXIV, PaperId
+from paper_assets.paper_id import PaperId
 from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Access:
 
         seconds = min(self.left(), _LONGEST_REQUEST)
         if seconds <= 0:
-            raise NetworkError("the time for this call is over; ask again, what was found so far is kept")
+            raise NetworkError("the time for this call is over; ask again, the results so far are kept")
         with polite_session(
             RequestGate(self.settings.request_gate / gate, interval=interval),
             timeout=min(self.settings.request_timeout, seconds),
@@ -100,7 +100,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """Hold the papers found, best first, and the total."""
+    """The papers of an answer, best first, and the total."""
 
     records: tuple[SourceRecord, ...]
     total: int
@@ -120,7 +120,7 @@ class PlaceLost(SourceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesPage:
-    """Hold a page of changes at a source: papers, removed ids, and records that are not papers."""
+    """A page of changes at a source: papers, removed ids, and records that are not papers."""
 
     papers: tuple[Paper, ...]
     removed: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class Source:
     open_days: Callable[[Access], AbstractContextManager[PapersOfDay]] | None = None
     # The changes in one of its sets between two days, page by page, while the context is open. Raises PlaceLost.
     open_changes: Callable[[Access], AbstractContextManager[PageOfChanges]] | None = None
-    # The sets that hold the papers of these categories. Raises InvalidInput.
+    # The sets with the papers of these categories. Raises InvalidInput.
     sets_of: Callable[[Sequence[str]], tuple[str, ...]] | None = None
     # A paper in a version (None: the newest); None if the source does not know it.
     find: Callable[[Access, PaperId, int | None], SourceRecord | None] | None = None
@@ -168,15 +168,3 @@ class Source:
     words_only: bool = False  # searches ignore author and category
     # Raises InvalidInput for a question that the source does not support.
     check_question: Callable[[Question], None] | None = None
-
-
-def prefixes_of_fetched_sources(settings: Settings) -> tuple[str, ...]:
-    """Return the id prefixes of the sources whose days are fetched, in their order of precedence.
-
-    Raises InvalidInput as `sources_of_days` does.
-    """
-    if tuple(settings.sources) == (ARXIV,):  # the default, known without the code that fetches
-        return (ARXIV,)
-    from paper_assets.sources.table import sources_of_days  # imports requests and every source
-
-    return tuple(source.prefix for source in sources_of_days(settings) if source.prefix)

@@ -64,7 +64,7 @@ def sources_of_days(settings: Settings) -> tuple[Source, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfPapers:
-    """Hold the papers of a day by the name of their source, and why a source returned none."""
+    """The papers of a day by the name of their source, and why a source returned none."""
 
     papers: dict[str, list[Paper]] = field(default_factory=dict)
     failures: dict[str, SourceError] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
 def undo_checkpoint(path: Path) -> None:
     """Undo an interrupted checkpoint; in nearly all cases there is nothing to do.
 
-    The caller holds the warehouse's lock and has no connection: closing the file releases this process's locks on it.
+    The caller has the warehouse's lock and has no connection: closing the file releases this process's locks on it.
     The lock taken here is DuckDB's own, against other programs. Raises BlockingIOError if one has the file open,
     OSError.
     """

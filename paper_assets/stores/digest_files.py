@@ -107,7 +107,7 @@ def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
 
 
 def days_with_pages(target: Path) -> list[date]:
-    """Return the days for which a profile's folder holds a page, ascending; empty without a folder."""
+    """Return the days that have a page in a profile's folder, ascending; empty without a folder."""
     return _newest_days(target, None)
 
 

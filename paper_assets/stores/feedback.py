@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
-NOTHING_RATED = "nothing rated"  # the inputs of a model that nobody has taught anything
+NOTHING_RATED = "nothing rated"  # the inputs of a model without ratings
 
 RatingValue = Literal["worth", "later", "no"]
 Place = Literal["page", "command line", "mcp", "import"]

@@ -57,7 +57,7 @@ def keep_variables(home: Path, variables: Mapping[str, str], kept: KeptFile = LA
     """Replace the file. Raises InvalidInput for a value with a line break, StoreUnwritable."""
     for name, value in variables.items():
         if not kept.variable.fullmatch(f"{name}={value}") or not value.isprintable():
-            raise InvalidInput(f"{name} holds a line break or a control character")
+            raise InvalidInput(f"{name} contains a line break or a control character")
     file = home / kept.name
     lines = [f"{name}={value}\n" for name, value in variables.items()]
     try:

@@ -11,7 +11,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScholarRecord:
-    """Represent what is known of one paper; None and empty are unknown."""
+    """Represent the record of one paper; None and empty are unknown."""
 
     paper_id: str
     affiliations: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class ScholarRecord:
 
 
 def keep_records(warehouse: Warehouse, records: Iterable[ScholarRecord]) -> dict[str, ScholarRecord]:
-    """Store what is new, by paper id; unknown values never replace known ones. Returns what is known now."""
+    """Store new values, by paper id; unknown values never replace known ones. Returns the records as they are now."""
     incoming = {record.paper_id: record for record in records}
     before = records_of(warehouse, list(incoming))
     known = {paper_id: _joined(before.get(paper_id), record) for paper_id, record in incoming.items()}
@@ -37,7 +37,7 @@ def keep_records(warehouse: Warehouse, records: Iterable[ScholarRecord]) -> dict
 
 
 def records_of(warehouse: Warehouse, paper_ids: Sequence[str]) -> dict[str, ScholarRecord]:
-    """Return what is known of these papers, by id; unknown papers are omitted."""
+    """Return the records of these papers, by id; unknown papers are omitted."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

@@ -6,7 +6,7 @@ older warehouse is upgraded when it is opened; queries are in the module of thei
 
 The file is attached to a DuckDB engine of this process for one unit of work: starting an engine takes 30 ms of CPU,
 attaching a file 5 ms, and a day of a profile is read dozens of times. All readers share one engine, writers use one
-after the other. An engine holds no file, table or setting between units of work. Times are stored in UTC without a
+after the other. An engine keeps no file, table or setting between units of work. Times are stored in UTC without a
 zone, which DuckDB leaves unchanged in every time zone of the machine.
 """
 
@@ -156,7 +156,7 @@ class Warehouse:
 
     @contextmanager
     def held_in_turns(self, seconds: float) -> Iterator[Callable[[], None]]:
-        """Yield a function to call before each of many units of work: it makes the block hold the warehouse (`held`).
+        """Yield a function to call before each of many units of work: it keeps the warehouse open (`held`).
 
         The file is closed and opened again where it has been open for `seconds`, so that others are not kept waiting.
         """

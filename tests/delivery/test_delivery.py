@@ -291,7 +291,7 @@ def test_no_secret_is_in_a_message(out: Out, answers: list[Answer], caplog: pyte
             for each in deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
         ]
     )
-    assert f"{HOOK} must hold an https address" in output
+    assert f"{HOOK} must be an https address" in output
     assert not any(secret in output for secret in ("secret-path", "horse-battery"))
     assert PASSWORD not in repr(out.workspace)
 

@@ -486,6 +486,18 @@ def test_a_long_pause_that_zoteros_server_asks_for_is_reported_and_not_waited_fo
         assert zotero_web("4711", kind="user", key=None, url=address, timeout=60) == []
 
 
+def test_a_short_pause_that_zoteros_server_asks_for_is_waited_for_and_the_page_asked_for_again() -> None:
+    whole = Answer(body=b"[]", headers={"Content-Type": "application/json"})
+    answers = [
+        Answer(status=429, headers={"Retry-After": "0"}),
+        Answer(status=503, headers={"Retry-After": "0"}),
+        whole,
+    ]
+    with serving(lambda _: answers.pop(0)) as address:
+        assert zotero_web("4711", kind="user", key=None, url=address, timeout=60) == []
+    assert answers == []
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [

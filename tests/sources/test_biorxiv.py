@@ -18,8 +18,9 @@ from paper_assets.paper_id import PaperId
 from paper_assets.pipeline.papers import keep_day
 from paper_assets.settings import load_settings
 from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.sources.semantic_scholar import Enriched
-from paper_assets.sources.source import Access, prefixes_of_fetched_sources
+from paper_assets.sources.source import Access
 from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days, texts_of
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer, Request, serving

@@ -30,8 +30,8 @@ from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.small_files import file_state
-from paper_assets.sources.source import prefixes_of_fetched_sources
-from paper_assets.stores.digest_files import IN_FEED, pages_state
+from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
+from paper_assets.stores.digest_files import pages_state
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
