@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, timedelta
-from functools import partial
 
 from paper_assets.digests.content import Digest, Stored, digest_of, papers_named, without_excluded
 from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body, updated
@@ -16,7 +15,7 @@ from paper_assets.errors import NotComputed
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.settings import Settings
-from paper_assets.stores.digest_files import IN_FEED, feed_is_current, version_of_pages
+from paper_assets.stores.digest_files import version_of_pages
 from paper_assets.stores.digest_inputs import (
     DigestInputs,
     DigestMade,
@@ -119,12 +118,6 @@ def _earlier(warehouse: Warehouse, profile: str, day: date) -> list[tuple[str, S
     with suppress(NotComputed):
         found.append(("since this day was last ranked", previous_ranking(warehouse, day, profile)))
     return found
-
-
-def feed_equals_pages(profile: str, *, settings: Settings) -> bool:
-    """Make the profile's feed from its pages and compare it with the stored one."""
-    feed = partial(feed_of, profile, settings.desk_url)
-    return feed_is_current(settings.digests_dir, profile, feed=feed, latest=IN_FEED)
 
 
 def feed_of(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes:

@@ -31,16 +31,13 @@ from paper_assets.pipeline.step import (
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.settings import RewritingConfig, Settings
+from paper_assets.settings import RewritingConfig
 from paper_assets.stores.deliveries import deliveries
-from paper_assets.stores.digest_files import IN_FEED, pages_state, stored_version
+from paper_assets.stores.digest_files import feed_is_complete, stored_version
 from paper_assets.stores.digest_inputs import (
-    code_state,
-    current_feed,
     digests_made,
     papers_of_digests,
     remember_digests,
-    remember_feed,
     rows_of_digests,
     settings_of_pages,
 )
@@ -269,23 +266,10 @@ def _stored_digests(workspace: Workspace, partitions: Sequence[Partition]) -> Ma
     found = versions_of_pages(workspace, partitions)
     # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
     newest = {each.of_profile: each for each in ascending(partitions)}
-    undone = {each for profile, each in newest.items() if not _feed_is_current(profile, settings=workspace.settings)}
+    folder = workspace.settings.digests_dir
+    undone = {each for profile, each in newest.items() if not feed_is_complete(folder, profile)}
     undone |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
     return {each: version for each, version in found.items() if each not in undone}
-
-
-def _feed_is_current(profile: str, *, settings: Settings) -> bool:
-    """Return whether the profile's feed was made from the pages beside it."""
-    folder, warehouse = settings.digests_dir, settings.warehouse_path
-    state = f"{code_state()} {settings.desk_url} {pages_state(folder, profile, latest=IN_FEED)}"
-    if current_feed(warehouse, profile) == state:
-        return True
-    from paper_assets.pipeline.digest_pages import feed_equals_pages  # imports what renders pages
-
-    if not feed_equals_pages(profile, settings=settings):
-        return False
-    remember_feed(warehouse, profile, state)
-    return True
 
 
 def _due(workspace: Workspace, profile: str) -> set[date]:

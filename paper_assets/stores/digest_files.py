@@ -59,40 +59,36 @@ def keep_digest(
     try:
         with store_lock(target / ".writing", deadline=deadline):
             remove_unfinished(target)
-            written = [_put(target / f"{day.isoformat()}.{ending}", content) for ending, content in pages.items()]
-            written.append(_put(target / FEED, feed(_newest(target, latest))))
+            files = {target / f"{day.isoformat()}.{ending}": content for ending, content in pages.items()}
+            changed = [path for path, content in files.items() if _differs(path, content)]
+            mark = target / f"{UNFINISHED}{FEED}-mark"  # tells that the feed may not match the pages
+            if changed:
+                mark.touch(mode=0o600)
+            for path in changed:
+                write_file(path, files[path])
+            whole = feed(_newest(target, latest))
+            if _differs(target / FEED, whole):
+                changed.append(target / FEED)
+                write_file(target / FEED, whole)
+            mark.unlink(missing_ok=True)
     except OSError as fault:
         raise StoreUnwritable(
             f"{target} cannot take the digest: {fault.strerror}; free space, check permissions or set OUTPUT_DIR"
         ) from None
-    return any(written)
+    return bool(changed)
 
 
-def feed_is_current(
-    folder: Path, profile: str, *, feed: Callable[[Sequence[tuple[date, str]]], bytes], latest: int
-) -> bool:
-    """Check whether the profile's feed matches its pages; without pages there is no feed. Raises InvalidProfile,
-    StoreUnwritable.
-    """
+def feed_is_complete(folder: Path, profile: str) -> bool:
+    """Check whether the profile has a feed, and no writer was killed between a page and the feed."""
     target = digest_path(folder, profile, date.min, "html").parent
-    try:
-        pages = _newest(target, latest)
-        return bool(pages) and (target / FEED).read_bytes() == feed(pages)
-    except FileNotFoundError:
-        return False
-    except OSError as fault:
-        raise StoreUnwritable(f"{target} cannot be read: {fault.strerror}; check permissions") from None
+    return (target / FEED).exists() and not any(target.glob(f"{UNFINISHED}*"))
 
 
-def pages_state(folder: Path, profile: str, *, latest: int, day: date | None = None) -> str:
-    """Return a text that changes with every file that `feed_is_current` reads, and with the pages of `day`.
-
-    Raises InvalidProfile.
-    """
-    target = digest_path(folder, profile, date.min, "html").parent
-    names = [FEED, *(f"{each}.html" for each in _newest_days(target, latest))]
-    names += [f"{day}.html", f"{day}.md"] if day else []
-    return f"{file_state(target / name for name in names)}"
+def pages_state(folder: Path, profile: str, day: date) -> str:
+    """Return a text that changes with the pages of `day` and with what `feed_is_complete` returns."""
+    target = digest_path(folder, profile, day, "html").parent
+    files = [target / name for name in (FEED, f"{day}.html", f"{day}.md")]
+    return f"{file_state([target, *files], below=False)}"
 
 
 def unfinished_profiles(folder: Path) -> set[str]:
@@ -126,13 +122,11 @@ def _newest_days(target: Path, latest: int | None) -> list[date]:
     return found[::-1]
 
 
-def _put(path: Path, content: bytes) -> bool:
-    """Write a complete file under its name in one step; return False if it already has this content."""
-    with suppress(FileNotFoundError):
-        if path.read_bytes() == content:
-            return False
-    write_file(path, content)
-    return True
+def _differs(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() != content
+    except FileNotFoundError:
+        return True
 
 
 def version_of_pages(pages: Sequence[bytes]) -> str:

@@ -218,21 +218,6 @@ def remember_digests(warehouse: Path, made: Mapping[Key, DigestMade]) -> None:
         connection.executemany("insert or replace into digests values (?, ?, ?)", values)
 
 
-def current_feed(warehouse: Path, profile: str) -> str | None:
-    """Return the state of the profile's feed and pages when the feed was last found current; None if unknown."""
-    with suppress(sqlite3.Error), _opened(warehouse) as connection:
-        rows = connection.execute("select state from feeds where profile = ?", [profile]).fetchall()
-        return rows[0][0] if rows else None
-    return None
-
-
-def remember_feed(warehouse: Path, profile: str, state: str) -> None:
-    """Remember that the profile's feed is current in this state of its files."""
-    with suppress(sqlite3.Error), _opened(warehouse, create=True) as connection, connection:
-        connection.execute("create table if not exists feeds (profile primary key, state)")
-        connection.execute("insert or replace into feeds values (?, ?)", [profile, state])
-
-
 @contextmanager
 def _opened(warehouse: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     """Open the file. Raises sqlite3.Error, also if it does not exist and `create` is not set."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidProfile, StoreUnwritable
-from paper_assets.stores.digest_files import keep_digest, read_page
+from paper_assets.stores.digest_files import feed_is_complete, keep_digest, read_page, unfinished_profiles
 from tests.invented_papers import allow_files_of, listing, process
 
 DAY = date(2026, 3, 13)
@@ -47,6 +47,21 @@ def test_the_feed_holds_the_latest_days_in_order_whatever_the_order_they_are_wri
         "2026-03-12 -1",
         "2026-03-13 -0",
     ]
+
+
+def test_a_writer_that_ends_between_page_and_feed_is_noticed_until_the_day_is_written_again(tmp_path: Path) -> None:
+    assert not feed_is_complete(tmp_path, "ponds")
+    keep(tmp_path)
+    assert feed_is_complete(tmp_path, "ponds")
+
+    def ended(pages: Sequence[tuple[date, str]]) -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keep_digest(tmp_path, "ponds", DAY, {"html": b"new", "md": b"text"}, feed=ended, latest=3, deadline=30)
+    assert (read_page(tmp_path, "ponds", DAY, "html"), feed_is_complete(tmp_path, "ponds")) == (b"new", False)
+    assert unfinished_profiles(tmp_path) == {"ponds"}
+    assert keep(tmp_path, page="new") and feed_is_complete(tmp_path, "ponds")
 
 
 def test_files_of_other_names_are_left_alone_and_out_of_the_feed(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) ->
 def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
     """Return the state of the ranking files, pages and feeds that the newest lists are compared with."""
     rankings = file_state([settings.rankings_dir / name for name in last], below=False)
-    pages = [pages_state(settings.digests_dir, name, latest=IN_FEED, day=day) for name, day in last.items()]
+    pages = [pages_state(settings.digests_dir, name, day) for name, day in last.items()]
     return sha256(repr((rankings, pages)).encode()).hexdigest()
 
 
