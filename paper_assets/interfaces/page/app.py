@@ -53,7 +53,7 @@ _ASSETS: Mapping[str, str] = {
     "icon.svg": "image/svg+xml",
 }
 View = Callable[[Request], Response]
-# Address, handler of GET, handler of POST. In a lab nobody who signs in has these: they are the operator's.
+# Address, handler of GET, handler of POST. These are for the operator of a lab, not for the people who sign in.
 OPERATOR_ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/welcome", welcome.show_form, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),

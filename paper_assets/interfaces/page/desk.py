@@ -59,7 +59,7 @@ class Desk:
     tasks: Tasks = field(default_factory=Tasks)
 
     def kept_while(self, name: str, make: Callable[[], T], *states: object) -> T:
-        """Return what `make` returned last for this name if the states are the same and none is None; else call it."""
+        """Return what `make` returned last for this name while the states are the same and all known; else call it."""
         cached = self.kept.get(name)
         if cached is None or cached[0] != states or None in states:
             cached = self.kept[name] = (states, make())

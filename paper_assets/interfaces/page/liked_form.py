@@ -6,6 +6,7 @@ of an author are hidden fields of the form until the profile is saved.
 
 import json
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -148,13 +149,12 @@ def find_own_papers(desk: Desk, name: str) -> OwnPapers:
 
     Few papers are chosen already; many are probably of several people with this name.
     """
-    from time import monotonic
 
     access = desk.workspace.access
     with about_field("own_name"):
         if not name:
             raise InvalidInput("write your name first")
-        left = seconds_from_now(_SEARCH_SECONDS, monotonic)
+        left = seconds_from_now(_SEARCH_SECONDS, time.monotonic)
         limited = type(access)(settings=access.settings, environ=access.environ, left=left)
         assert ARXIV.search is not None  # noqa: S101
         answer = ARXIV.search(limited, Question(words="", author=name, limit=_MOST_OWN))

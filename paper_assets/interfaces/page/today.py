@@ -6,7 +6,7 @@ The week shows the lists of the last seven ranked days in one view, with "All se
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from hashlib import sha256
@@ -117,6 +117,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "before": max((ranked_day for ranked_day in days if ranked_day < day), default=None),
         "after": min((ranked_day for ranked_day in days if ranked_day > day), default=None),
         "digest": digest,
+        "changes": [replace(each, otherwise=tuple(map(_labelled, each.otherwise))) for each in digest.changes],
         "listed": entries,
         "maybe": maybe,
         "warnings": warnings,
@@ -245,9 +246,10 @@ def show_changes(request: Request) -> Response:
 
 
 def _labelled(edit: str) -> str:
-    """Return an edit of the profile with the label of its field in the form instead of the key in the file."""
-    key, colon, values = edit.partition(": ")
-    return f"{LABELS.get(key, key)}{colon}{values}"
+    """Return edits of the profile with the labels of their fields in the form instead of the keys in the file."""
+    for key, label in LABELS.items():
+        edit = edit.replace(f"{key}: ", f"{label}: ")
+    return edit
 
 
 def brief_of(entry: Entry) -> Brief:
