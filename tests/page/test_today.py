@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -357,39 +357,6 @@ def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) ->
         expect(page).to_have_url(f"{page_of_a_year.today}/{DAYS[1]}")
         page.get_by_role("link", name="all days").click()
         expect(page.locator(".days a")).to_have_count(365)
-
-
-_TABLES = ("rankings", "ranking_sets", "candidates", "candidate_sets")
-
-
-@pytest.fixture
-def day_to_come(page_of_a_year: Page) -> Iterator[date]:
-    """A list of the day after tomorrow, as older versions made it."""
-    day = now().date() + timedelta(days=2)
-    with page_of_a_year.desk.warehouse.writing() as connection:
-        for table in _TABLES:
-            connection.execute(
-                f"insert into {table} by name select * replace ($day::date as day) from {table} "
-                "where day = $latest and profile = $profile",
-                {"day": day, "latest": LATEST, "profile": PROFILE},
-            )
-    yield day
-    with page_of_a_year.desk.warehouse.writing() as connection:
-        for table in _TABLES:
-            connection.execute(f"delete from {table} where day = ?", [day])
-
-
-def test_a_list_of_a_day_to_come_is_shown_only_where_its_day_is_asked_for(
-    page_of_a_year: Page, browser: Browser, day_to_come: date
-) -> None:
-    with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.today}/days")
-        expect(page.locator(".days a")).to_have_count(365)
-        for view in ("", "/week", f"/week?until={DAYS[1]}"):
-            page.goto(f"{page_of_a_year.today}{view}")
-            assert f"{day_to_come}" not in page.content(), view
-        page.goto(f"{page_of_a_year.today}/{day_to_come}")
-        expect(page.locator('a[rel="prev"]')).to_have_attribute("href", f"/p/{PROFILE}/{LATEST}")
 
 
 def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated: Page, browser: Browser) -> None:

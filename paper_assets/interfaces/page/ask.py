@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from paper_assets.errors import InvalidInput, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, person_of, profile_of
-from paper_assets.interfaces.page.display import Unshown, isolate
+from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate
 from paper_assets.interfaces.page.evidence import missing_model
 from paper_assets.interfaces.page.paper_rows import base_of, in_only_profile, reader_of
 from paper_assets.interfaces.page.search import preload
@@ -124,7 +124,7 @@ def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str
         quoted = isolate("The quotations", lambda: _quoted(desk, profile, typed))
         return {**values, "fault": f"{quoted}."} if isinstance(quoted, Unshown) else {**values, **quoted}
     except InvalidInput as fault:
-        return {**values, "fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."}
+        return {**values, "fault": as_sentence(fault)}
 
 
 def write_answer(request: Request) -> Response:

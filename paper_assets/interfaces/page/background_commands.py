@@ -19,7 +19,7 @@ from paper_assets.interfaces.page.desk import (
     Desk,
     desk_of,
     folder_of,
-    newest_day,
+    local_address,
     now,
     page,
     person_of,
@@ -36,7 +36,7 @@ from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.rankings import ranking_inputs
+from paper_assets.stores.rankings import latest_ranking_day, ranking_inputs
 
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
@@ -51,7 +51,7 @@ def show_first(request: Request) -> Response:
     job = background.last_job(desk.settings.home)
     watching = request.query_params.get("watch")
     ready = job and (job.state == "done" or (job.running and job.listed))
-    if watching and job and ready and newest_day(desk.warehouse, profile):
+    if watching and job and ready and latest_ranking_day(desk.warehouse, profile):
         unprepared = job.running and unembedded_count(desk.warehouse, None, None, model=desk.settings.embedding_model)
         rest = " Older papers are still being prepared; until then Search finds them by their words only."
         return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest if unprepared else ''}")
@@ -70,7 +70,7 @@ def show_first(request: Request) -> Response:
         stored=stored,
         interval=desk.settings.request_interval,
         newest=now().date() - _ANNOUNCED_WITHIN,
-        ranked=newest_day(desk.warehouse, profile) is not None,
+        ranked=latest_ranking_day(desk.warehouse, profile) is not None,
     )
 
 
@@ -97,7 +97,7 @@ def missing_list(request: Request, *, view: str) -> Response | None:
     if not PROFILE_NAME.fullmatch(name):
         return None
     day = None
-    if newest_day(desk.warehouse, name) is not None:
+    if latest_ranking_day(desk.warehouse, name) is not None:
         if "day" not in request.path_params:
             return None
         day = parse_day(str(request.path_params["day"]), "the day in the address")
@@ -205,6 +205,4 @@ def leave_example(request: Request) -> Response:
 
 
 def _back(request: Request) -> str:
-    """Return the view that the form names, if it is one of this desk's."""
-    back = str(request.state.form.get("back", "/health"))
-    return back if back.startswith("/") and not back.startswith("//") and "\\" not in back else "/health"
+    return local_address(str(request.state.form.get("back", "")), "/health")

@@ -179,17 +179,12 @@ def folder_of(desk: Desk, profile: str) -> Path | None:
         return None
 
 
-def newest_day(warehouse: Warehouse, profile: str) -> date | None:
-    """Return the day of the profile's newest list."""
-    return latest_ranking_day(warehouse, profile)
-
-
 def day_of(request: Request, profile: str) -> date:
     """Return the day in the address, or that of the newest ranking. Raises NotComputed, InvalidInput."""
     text = request.path_params.get("day")
     if text is not None:
         return parse_day(str(text), "the day in the address")
-    newest = newest_day(desk_of(request).warehouse, profile)
+    newest = latest_ranking_day(desk_of(request).warehouse, profile)
     if newest is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet")  # `missing_list` offers to make it
     return newest
@@ -268,6 +263,12 @@ def address_after(request: Request, profile: str) -> str:
     """Return the profile's view that the form was sent from (`back`); its newest list without one, or for another."""
     back = str(request.state.form.get("back", ""))
     return back if back == f"/p/{profile}" or back.startswith(f"/p/{profile}/") else f"/p/{profile}"
+
+
+def local_address(address: str, default: str) -> str:
+    """Return the address if it is a view of this page, else the default, so that no redirect leaves this host."""
+    plain = address.startswith("/") and not address.startswith("//") and address.isascii() and address.isprintable()
+    return address if plain and "\\" not in address else default
 
 
 def redirect_with_note(request: Request, address: str, note: str) -> Response:

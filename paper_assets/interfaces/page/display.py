@@ -102,6 +102,11 @@ def unshown_paper(paper_id: str, rank: int | None = None) -> Markup:
     return line.format(place, paper_id, there)
 
 
+def as_sentence(text: object) -> str:
+    """Return an error or note with a capital letter and a full stop."""
+    return f"{str(text)[:1].upper()}{str(text)[1:]}."
+
+
 def readable_title(text: str) -> str:
     """Return a title as one line with its TeX as characters; the filter `maths` shows its formulae as MathML."""
     try:

@@ -17,12 +17,11 @@ from paper_assets.interfaces.page.desk import (
     day_of,
     desk_of,
     folder_of,
-    newest_day,
     page,
     profile_of,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.display import isolate
+from paper_assets.interfaces.page.display import as_sentence, isolate
 from paper_assets.interfaces.page.liked_form import FieldFault
 from paper_assets.interfaces.page.settings_form import environ_of
 from paper_assets.models.llm_config import llm_config
@@ -32,6 +31,7 @@ from paper_assets.profile import Profile, read_json
 from paper_assets.retrieval.plan import categories_of, parse_plan
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.profiles import file_version, write_json
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.cleaning import without_controls
 
 _CATEGORIES_SHOWN = 8
@@ -67,7 +67,7 @@ def show_evidence(request: Request) -> Response:
                 values["fault"] = f"{answer}."
         except InvalidInput as fault:
             field = fault.field if isinstance(fault, FieldFault) else "question"
-            values |= {"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}.", "field": field}
+            values |= {"fault": as_sentence(fault), "field": field}
     return page(
         request,
         "evidence.html.jinja",
@@ -77,7 +77,7 @@ def show_evidence(request: Request) -> Response:
             for number, answer in enumerate(stored, 1)
         ],
         asks=len(owner.questions),
-        again=rank_again_state(request, profile, day) if day == newest_day(desk.warehouse, profile) else None,
+        again=rank_again_state(request, profile, day) if day == latest_ranking_day(desk.warehouse, profile) else None,
         typed=typed,
         known=typed["question"] in {_text(question) for question in owner.questions},
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],

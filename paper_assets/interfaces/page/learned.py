@@ -1,6 +1,6 @@
 """What the ratings teach: their effect on a day's list, the words and papers behind it, and a first set to rate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from paper_assets.errors import InvalidProfile
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import readable_title
-from paper_assets.interfaces.page.paper_rows import CHOICES, row_of
+from paper_assets.interfaces.page.paper_rows import CHOICES, row_of, titles_of
 from paper_assets.learning.effects import Moved, ratings_effect
 from paper_assets.learning.questions import FEW_RATINGS
 from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id, signals_of
@@ -96,7 +96,7 @@ def show_learned(request: Request) -> Response:
         pulls = [(paper_id, pull) for paper_id, pull in pulls if paper_id not in unlearned.papers]
         up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]
         down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
-        titles = _titles(warehouse, [*up, *down, *unlearned.papers])
+        titles = titles_of(warehouse, [*up, *down, *unlearned.papers])
         read = papers_from_table(papers_by_id(warehouse, list(model.rated) if model else []))
         weeks = rated_weeks(warehouse, profile)
     words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
@@ -191,11 +191,6 @@ def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
 def _stems_of(interests: Interests) -> set[str]:
     named = (*interests.primary, *interests.secondary, *interests.exploratory)
     return {stem for interest in named for stem in stems_in(interest)}
-
-
-def _titles(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
-    papers = papers_from_table(papers_by_id(warehouse, list(dict.fromkeys(ids))))
-    return {paper.paper_id: readable_title(paper.title) for paper in papers}
 
 
 def _why(paper_id: str, ratings: Mapping[str, str]) -> str:

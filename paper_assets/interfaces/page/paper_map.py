@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from paper_assets.errors import NotComputed
 from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, interests_of, page, profile_of
-from paper_assets.interfaces.page.display import isolate
+from paper_assets.interfaces.page.display import as_sentence, isolate
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id
 from paper_assets.pipeline.paper_map import PlacedPaper, paper_map
 from paper_assets.stores.rankings import ranking
@@ -103,7 +103,7 @@ def show_map(request: Request) -> Response:
         else:
             values["fault"] = f"{drawn}."
     except NotComputed as fault:
-        values["fault"] = f"{str(fault)[:1].upper()}{str(fault)[1:]}."
+        values["fault"] = as_sentence(fault)
     return page(
         request,
         "map.html.jinja",

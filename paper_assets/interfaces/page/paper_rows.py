@@ -16,6 +16,7 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
 
@@ -80,6 +81,12 @@ def rated_by(desk: Desk, profile: str | None) -> dict[str, str]:
 def stored_papers(desk: Desk, ids: Sequence[str]) -> list[Paper]:
     """Return the stored papers with these ids, in the order of `ids`."""
     return list(papers_from_table(papers_by_id(desk.warehouse, list(ids))))
+
+
+def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
+    """Return by id the titles of the papers that are stored."""
+    rows = papers_by_id(warehouse, list(dict.fromkeys(ids))).select(["paper_id", "title"]).to_pylist()
+    return {row["paper_id"]: readable_title(row["title"]) for row in rows}
 
 
 def row_of(paper: Paper, *, hit: FoundPaper | None = None) -> PaperRow:

@@ -21,7 +21,6 @@ from paper_assets.interfaces.page.desk import (
     address_after,
     day_of,
     desk_of,
-    newest_day,
     now,
     page,
     person_of,
@@ -56,7 +55,7 @@ from paper_assets.ranking.explain import below_threshold, order_name, order_part
 from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.rankings import DayOfPaper, paper_history, ranking_header
+from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
 from paper_assets.stores.rewrites import rewrites_by_command, rewrites_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
@@ -140,7 +139,7 @@ def show_paper(request: Request) -> Response:
     with desk.read_together() as warehouse:
         ratings = rated_by(desk, profile)
         history = paper_history(warehouse, profile, paper.paper_id, since=paper.day) if profile else []
-        day = newest_day(warehouse, profile) if profile else None
+        day = latest_ranking_day(warehouse, profile) if profile else None
         rows = similar if isinstance(similar, Unshown) else _rows_of_similar(desk, similar)
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None

@@ -23,8 +23,8 @@ from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
-from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, newest_day, page, profile_of, redirect_with_note
-from paper_assets.interfaces.page.display import isolate, readable_title
+from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, redirect_with_note
+from paper_assets.interfaces.page.display import as_sentence, isolate, readable_title
 from paper_assets.interfaces.page.settings_form import is_kept_running
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
@@ -37,7 +37,7 @@ from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
 from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
-from paper_assets.stores.rankings import ranking
+from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
 from paper_assets.weights import DIMENSIONS
 
@@ -240,7 +240,7 @@ def _message(fault: Mapping[str, Any]) -> str:
     if kind == "missing":
         return "Enter a value."
     message = str(fault["msg"]).removeprefix("Value error, ")
-    return f"{message[:1].upper()}{message[1:]}."
+    return as_sentence(message)
 
 
 def _fields() -> tuple[Field, ...]:
@@ -363,7 +363,7 @@ def save_profile(request: Request) -> Response:
 
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     desk, profile = desk_of(request), profile_of(request)
-    day = newest_day(desk.warehouse, profile)
+    day = latest_ranking_day(desk.warehouse, profile)
     rated = ratings_of(desk.warehouse, profile)
     header = ranking(desk.warehouse, day, profile).header if day else {}
     return page(
@@ -396,7 +396,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     folder = desk.settings.profiles_dir / profile
     stored = load_valid_profile(folder) if folder_of(desk, profile) else usable_profile(desk.workspace, profile)
     edited = replace(stored, content=profile_content(record, source=str(folder / "profile.json")))
-    day = newest_day(desk.warehouse, profile)
+    day = latest_ranking_day(desk.warehouse, profile)
     if day is None:
         raise NotComputed("there is no list to compare with yet")
     try:

@@ -5,7 +5,7 @@ A decision on an attempt that is no longer the latest, or given twice, changes n
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -16,7 +16,8 @@ from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, person_of, profile_of, redirect_with_note
-from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
+from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, readable_title
+from paper_assets.interfaces.page.paper_rows import titles_of
 from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of, offer_again
@@ -27,7 +28,6 @@ from paper_assets.rewriting.measures import Piece, marked
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, NextStep, Wait, Write
 from paper_assets.rewriting.writing import Writer
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
-from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rewrite_progress import claimed_items
 from paper_assets.stores.rewrites import (
     RewriteItem,
@@ -179,7 +179,7 @@ def decide_rewrite(request: Request) -> Response:
             f"a decision is accept, retry, release, continue, auto, cancel or reopen, got {decision[:40]!r}"
         )
     watched = "?auto=1" if decision == "auto" and _model(desk) is not None else ""
-    return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{watched}", f"{note[:1].upper()}{note[1:]}.")
+    return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{watched}", as_sentence(note))
 
 
 def list_practices(request: Request) -> Response:
@@ -205,7 +205,7 @@ def list_practices(request: Request) -> Response:
         "practices.html.jinja",
         status=200 if valid else 400,
         found=practices[:_MOST_PRACTICES],
-        titles=_titles(desk.warehouse, practices[:_MOST_PRACTICES]),
+        titles=titles_of(desk.warehouse, [each.paper_id or "" for each in practices[:_MOST_PRACTICES]]),
         count=len(practices),
         kept=len(archived),
         asked={"level": level, "score": score[:20], "keyword": keyword},
@@ -222,7 +222,7 @@ def show_practice(request: Request) -> Response:
     """Show one best practice beside its original; `remove=ask` asks for confirmation."""
     practice = _practice(request)
     asks = request.query_params.get("remove") == "ask"
-    title = _titles(desk_of(request).warehouse, [practice]).get(practice.paper_id or "")
+    title = titles_of(desk_of(request).warehouse, [practice.paper_id or ""]).get(practice.paper_id or "")
     return page(request, "practice.html.jinja", practice=practice, title=title, levels=LEVELS_IN_WORDS, asks=asks)
 
 
@@ -364,11 +364,3 @@ def _practices_of_person(request: Request, practices: Sequence[BestPractice]) ->
         return list(practices)
     requested = papers_with_requests(desk_of(request).warehouse, person.profiles)
     return [practice for practice in practices if (practice.paper_id, practice.target_level) in requested]
-
-
-def _titles(warehouse: Warehouse, practices: Sequence[BestPractice]) -> Mapping[str, str]:
-    """Return the titles of the papers that the practices rewrite, as far as they are stored."""
-    rows = papers_by_id(
-        warehouse, sorted({practice.paper_id for practice in practices if practice.paper_id})
-    ).to_pylist()
-    return {row["paper_id"]: readable_title(row["title"]) for row in rows}

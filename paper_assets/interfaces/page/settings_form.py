@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, PaperAssetsError, StoreBusy
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, redirect_with_note
+from paper_assets.interfaces.page.display import as_sentence
 from paper_assets.interfaces.page.paper_rows import reader_of
 from paper_assets.locks import store_lock
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
@@ -243,7 +244,7 @@ def _without_variables(fault: PaperAssetsError) -> str:
     for provider in PROVIDERS:
         for part, word in (("API_KEY", "the key"), ("MODEL", "the model"), ("BASE_URL", "the address")):
             text = text.replace(f"{provider.upper()}_{part}", word)
-    return f"{text[:1].upper()}{text[1:]}. Nothing was saved."
+    return f"{as_sentence(text)} Nothing was saved."
 
 
 def _kept(desk: Desk) -> dict[str, str]:

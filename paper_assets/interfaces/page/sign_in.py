@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from paper_assets.interfaces.page.desk import page
+from paper_assets.interfaces.page.desk import local_address, page
 from paper_assets.interfaces.tokens import COOKIE, Sessions, TooManyTokens
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
@@ -51,7 +51,7 @@ class SignedIn:
             return answer
         if person is None:
             return _sign_in_page(request, back=back, fault="this token is not valid")
-        response = RedirectResponse(_of_this_page(back), status_code=303)
+        response = RedirectResponse(local_address(back, "/"), status_code=303)
         self.sessions.begin(request, response, person)
         return response
 
@@ -61,9 +61,3 @@ def _sign_in_page(request: Request, *, back: str, fault: str = "", status: int =
     if status == 401:
         answer.headers["WWW-Authenticate"] = 'Cookie realm="desk"'
     return answer
-
-
-def _of_this_page(address: str) -> str:
-    """Return the address if it is a view of this page, else the start page, so that no redirect leaves this host."""
-    plain = address.startswith("/") and not address.startswith("//") and address.isascii() and address.isprintable()
-    return address if plain and "\\" not in address else "/"

@@ -15,7 +15,7 @@ from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.page import liked_form
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, profile_of, redirect_with_note
-from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
+from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, readable_title
 from paper_assets.interfaces.page.liked_form import (
     FieldFault,
     OwnPapers,
@@ -68,7 +68,7 @@ def preview_welcome(request: Request) -> Response:
         preview = {"fault": "Correct the marked field to see the preview."}
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=preview)
     except InvalidInput as fault:
-        return _page(request, values, own=own, preview={"fault": f"{str(fault)[:1].upper()}{str(fault)[1:]}."})
+        return _page(request, values, own=own, preview={"fault": as_sentence(fault)})
     preview = {"fault": f"{previewed}."} if isinstance(previewed, Unshown) else previewed
     return _page(request, values, own=own, preview=preview)
 
