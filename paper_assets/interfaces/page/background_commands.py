@@ -76,16 +76,8 @@ def show_first(request: Request) -> Response:
 
 def fetch_first(request: Request) -> Response:
     """Start fetching the last days, or ranking what is stored, for a profile."""
-    desk, profile = desk_of(request), profile_of(request)
-    form = request.state.form
-    if form.get("action") == "rank":
-        arguments, title = ["run", "--profile", profile], f"Ranking for {profile}"
-    else:
-        days = str(form.get("days", _DEFAULT_DAYS))
-        if not days.isdecimal() or not 1 <= int(days) <= 60:
-            raise InvalidInput("days must be a whole number from 1 to 60")
-        arguments, title = ["start", "--days", days, "--profile", profile], f"Fetching {days} days for {profile}"
-    background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile)
+    profile = profile_of(request)
+    _begin(request, str(request.state.form.get("action", "update")), profile)
     return RedirectResponse(f"/p/{profile}/first?watch=1", status_code=303)
 
 
@@ -161,30 +153,43 @@ def stop_work(request: Request) -> Response:
 
 def do_work(request: Request) -> Response:
     """Start a command of Health: fetch missing days, rank what is out of date, send a digest."""
+    form, desk = request.state.form, desk_of(request)
+    profile = str(form.get("profile", ""))
+    if profile and profile not in desk.profiles():
+        raise InvalidInput(f"there is no profile {profile[:60]!r}")
+    title = _begin(request, str(form.get("action", "")), profile)
+    return redirect_with_note(request, _back(request), f"{title} has started.")
+
+
+def _begin(request: Request, action: str, profile: str) -> str:
+    """Start the command of an action, for one profile or ("") all; return its title."""
     desk, form = desk_of(request), request.state.form
-    action, profile, again = str(form.get("action", "")), str(form.get("profile", "")), bool(form.get("again"))
     day = parse_day(str(form["day"]), "day") if form.get("day") else None
+    of_profile = ["--profile", profile] if profile else []
     if action == "fetch":
         first, last = parse_day(str(form.get("first", "")), "first"), parse_day(str(form.get("last", "")), "last")
         arguments = ["fetch", "--day", f"{first}", "--to", f"{last}"]
         arguments += ["--accept-fewer"] if form.get("accept_fewer") else []
         title = f"Fetching {in_words(first)}{f' to {in_words(last)}' if last > first else ''}"
     elif action == "update":
-        newest = latest_day(desk.warehouse)
-        days = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
-        arguments, title = ["start", "--days", str(days)], f"Fetching {days} days"
+        newest = None if profile else latest_day(desk.warehouse)
+        missed = min(max((now().date() - newest - timedelta(days=1)).days, 1), 30) if newest else _DEFAULT_DAYS
+        days = str(form.get("days", missed))
+        if not days.isdecimal() or not 1 <= int(days) <= 60:
+            raise InvalidInput("days must be a whole number from 1 to 60")
+        arguments = ["start", "--days", days, *of_profile]
+        title = f"Fetching {days} days{f' for {profile}' if profile else ''}"
     elif action == "rank":
-        arguments = ["run", *(["--profile", profile] if profile else []), *(["--as-of", f"{day}"] if day else [])]
+        arguments = ["run", *of_profile, *(["--as-of", f"{day}"] if day else [])]
         title = f"Ranking {f'{in_words(day)} ' if day else ''}for {profile or 'all profiles'}"
     elif action == "deliver" and profile:
-        arguments = ["deliver", profile, *(["--day", f"{day}"] if day else []), *(["--again"] if again else [])]
+        again = ["--again"] if form.get("again") else []
+        arguments = ["deliver", profile, *(["--day", f"{day}"] if day else []), *again]
         title = f"Sending the digest of {profile}"
     else:
         raise InvalidInput("Health has no such action")
-    if profile and profile not in desk.profiles():
-        raise InvalidInput(f"there is no profile {profile[:60]!r}")
     background.begin(desk.settings.home, desk.environ, arguments, title=title, profile=profile or None)
-    return redirect_with_note(request, _back(request), f"{title} has started.")
+    return title
 
 
 def leave_example(request: Request) -> Response:
