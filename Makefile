@@ -28,8 +28,9 @@ QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/fau
 quick: $(VENV)/installed  ## run the tests that need no other process and no recorded data, in a few minutes
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
-nightly: $(VENV)/installed ## run the tests of generated examples with ten times as many, other ones each time
+nightly: $(VENV)/installed ## run the tests of generated examples with ten times as many, and show all recorded papers
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m hypothesis --hypothesis-profile=nightly
+	SWEEP=full $(BIN)/python -m pytest -n 4 --dist worksteal tests/real
 
 dev: $(READER)            ## open the Dagster UI on the same data, with sensors and schedules running
 	$(BIN)/python -m paper_assets.interfaces.supervisor

@@ -150,7 +150,7 @@ def answered_claims(item: NewItem, text: str, critique: Critique, doubted: Colle
 
 
 def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
-    """Return the numbers and names that hold a rewrite back: numbers that the original contradicts, unless the critic
+    """Return the numbers and names that stop a rewrite: numbers that the original contradicts, unless the critic
     settled them, and what it finds changed or invented.
     """
     wrong = {claim_key(each.claim) for each in critique.claims if each.verdict in ("changed", "invented")}
@@ -161,7 +161,7 @@ def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[
 
 def open_questions(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
     """Return the numbers and names that code did not find in the original and that neither the critic nor a person has
-    answered. They do not hold the text back, but it is not archived.
+    answered. They do not stop the text, but it is not archived.
     """
     found = unsupported(f"{item.title}\n{item.original_text}", attempt.text, language=item.language)
     answered = {*attempt.unsupported, *attempt.disputed}
@@ -202,7 +202,7 @@ def _brief(words: str) -> str:
 
 
 def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
-    """Return every reason to hold an attempt back now, claims that were not accepted included."""
+    """Return every reason that stops an attempt now, claims that were not accepted included."""
     return hold_reasons(attempt, item.accepted)
 
 

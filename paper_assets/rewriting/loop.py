@@ -258,7 +258,7 @@ def release(warehouse: Warehouse, item: str, claim: str, *, now: datetime) -> Re
 
 
 def is_doubted(item: RewriteItem, claim: str) -> bool:
-    """Return whether a number or name holds an attempt of the item back, or is an open question about it."""
+    """Return whether a number or name stops an attempt of the item, or is an open question about it."""
     return any(
         claim_key(claim) == claim_key(each)
         for attempt in item.attempts

@@ -30,7 +30,7 @@ def keywords_of(text: str) -> tuple[str, ...]:
     """Return at most five keywords: word pairs that occur twice or more, then words; most frequent first, then
     earliest.
 
-    A word of a chosen pair is not listed again.
+    Words of a chosen pair are not listed again.
     """
     words = [word.casefold() for word in _KEYWORD.findall(text)]
     says = [len(word) > 2 and word not in _SMALL for word in words]

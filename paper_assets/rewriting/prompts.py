@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
@@ -51,19 +51,11 @@ class Persona:
 @cache
 def personas() -> dict[str, Persona]:
     """Return the packaged personas by level."""
-    return load_personas(Path(__file__).with_name("personas.toml"))
-
-
-def load_personas(file: Path) -> dict[str, Persona]:
-    """Read personas from a file. Raises InvalidInput naming the file and the level."""
-    try:
-        record = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise InvalidInput(f"{file} cannot be read: {fault}") from None
-    try:
-        return {level: _persona(entry) for level, entry in record.items()}
-    except (TypeError, KeyError, ValueError) as fault:
-        raise InvalidInput(f"{file}: a level needs {', '.join(Persona.__slots__)} and nothing else ({fault})") from None
+    record = tomllib.loads(Path(__file__).with_name("personas.toml").read_text(encoding="utf-8"))
+    return {
+        level: Persona(**{**entry, "words": tuple(entry["words"]), "critic": tuple(entry["critic"])})
+        for level, entry in record.items()
+    }
 
 
 def persona(level: str) -> Persona:
@@ -72,11 +64,6 @@ def persona(level: str) -> Persona:
     if level not in by_level:
         raise InvalidInput(f"level {level!r} is unknown; use one of {', '.join(by_level)}")
     return by_level[level]
-
-
-def _persona(entry: dict[str, Any]) -> Persona:
-    least, most = entry["words"]
-    return Persona(**{**entry, "words": (int(least), int(most)), "critic": tuple(entry["critic"])})
 
 
 FaultKind = Literal[
@@ -261,7 +248,7 @@ def prompt_version(level: str) -> str:
 def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[str] = (), examples: str) -> Prompt:
     """Ask for a rewrite; from the second attempt on with the previous one and its faults.
 
-    `held`: why the gate holds the previous one back. `examples` may be empty.
+    `held`: why the gate stopped the previous one. `examples` may be empty.
     """
     of_level = persona(item.target_level)
     parts = [fenced("original", _original(item))]

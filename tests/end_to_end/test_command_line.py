@@ -135,7 +135,7 @@ READING = (
 def test_what_only_reads_loads_neither_the_graph_nor_frames_nor_a_framework(desk: Desk) -> None:
     desk.run("run")
     desk.papers("few.json", []).write_text(json.dumps(week(DAYS)), encoding="utf-8")
-    plan = {"rewritten_question": "traffic forecasting", "data_types": ["abstract"]}
+    plan = {"rewritten_question": "traffic forecasting"}
     desk.papers("plan.json", []).write_text(json.dumps(plan), encoding="utf-8")
     modules = observed(desk, _LOADED, json.dumps(READING)).splitlines()[-1]
     assert json.loads(modules) == {"loaded": {}, "failed": ["changed"]}, "a command of the key has loaded the modules"

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
 
 from benchmarks.evaluation.metrics import interest_coverage, ndcg, recall
 
@@ -22,6 +21,8 @@ def test_ndcg_is_the_sum_that_the_definition_gives() -> None:
 
 @given(grades, st.integers(1, 40))
 def test_ndcg_agrees_with_scikit_learn(ranked: np.ndarray, k: int) -> None:
+    from sklearn.metrics import ndcg_score  # takes seconds, which every process of tests would pay
+
     if not ranked.any():
         assert math.isnan(ndcg(ranked, ranked, k=k))
     else:

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from paper_assets.errors import InvalidInput, LLMError, StoreError
+from paper_assets.errors import LLMError, StoreError
 from paper_assets.rewriting import writing
 from paper_assets.rewriting.best_practices import Archive
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.rewriting.prompts import load_personas, personas, prompt_version
+from paper_assets.rewriting.prompts import personas, prompt_version
 from paper_assets.rewriting.writing import Writer, new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice
@@ -196,15 +195,6 @@ def test_without_a_language_model_the_writer_says_what_to_set() -> None:
     assert writer.model is None
     with pytest.raises(LLMError, match="OPENAI_API_KEY"):
         write_attempt(writer, ITEM, [])
-
-
-def test_a_faulty_persona_file_is_refused_by_name(tmp_path: Path) -> None:
-    file = tmp_path / "personas.toml"
-    for text in ("[public", '[public]\nreader = "x"\n', '[public]\nwho = "x"\ncritic = []\n'):
-        file.write_text(text, encoding="utf-8")
-        with pytest.raises(InvalidInput, match=r"personas\.toml") as refused:
-            load_personas(file)
-        assert "\n" not in str(refused.value)
 
 
 def test_a_dead_server_is_an_error_of_the_language_model() -> None:

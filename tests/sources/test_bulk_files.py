@@ -326,7 +326,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([SNAPSHOT, RECORD]), st.dictionaries(st.sampled_from([*SNAPSHOT, *RECORD, "version"]), JSON))
 def test_whatever_a_field_holds_the_record_is_refused_by_name_or_fits_a_table(file, base, changes):
     path = file([{**base, **changes}])
@@ -338,7 +338,7 @@ def test_whatever_a_field_holds_the_record_is_refused_by_name_or_fits_a_table(fi
     assert papers_from_table(papers_to_table(papers)) == papers
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.sampled_from([b"", b"<", b"{", b"\x1f\x8b", b"\xef\xbb\xbf", b"<feed>"]))
 def test_no_bytes_break_the_reading(file, content, start):
     try:

@@ -3,7 +3,6 @@
 Adding a command: a line in `CASES`.
 """
 
-import gzip
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -29,7 +28,6 @@ DAYS = ("2026-03-02", "2026-03-03")
 FETCHED = date(2026, 3, 4)
 SHEEP = "2603.00901"
 V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
-_WAREHOUSES = Path(__file__).parents[2] / "stores" / "warehouses"
 
 IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
 HARVEST = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs")
@@ -50,13 +48,6 @@ class Case:
     refuses: bool = False
     costly: bool = False  # not for every change
     scores: tuple[int, ...] = field(default=(60, 96))  # the critic's, of attempts 1, 2 …
-
-
-def _older_warehouse(desk: Desk) -> None:
-    newest = sorted(_WAREHOUSES.glob("version-*.duckdb.gz"))[0]
-    desk.warehouse.path.parent.mkdir(parents=True, exist_ok=True)
-    desk.warehouse.path.write_bytes(gzip.decompress(newest.read_bytes()))
-    desk.warehouse.path.chmod(0o600)
 
 
 def _practices(desk: Desk) -> None:
@@ -81,7 +72,6 @@ CASES = (
     Case("decision", (*REWRITE, "--accept", "1"), (IMPORT, REWRITE), scores=(88,)),
     Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
-    Case("migration", ("status", "--json"), (), _older_warehouse),
     Case("harvest", HARVEST, share=2),
     Case("rating", ("rate", "graphs", SHEEP, "worth"), (IMPORT,), share=2),
 )
