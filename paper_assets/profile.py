@@ -16,7 +16,6 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -38,12 +37,10 @@ InterestMode = Literal["seed", "lanes", "library", "hybrid"]
 
 PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
 
-_STORED = "stored"  # a profile of a ranking that exists, accepted by an earlier version
 
-
-def _visible(text: str, info: ValidationInfo) -> str:
+def _visible(text: str) -> str:
     cleaned = without_controls(text).strip()
-    if info.context != _STORED and not any(each.isprintable() and not each.isspace() for each in cleaned):
+    if not any(each.isprintable() and not each.isspace() for each in cleaned):
         raise ValueError("it has no visible character; write words, or remove it")
     return cleaned
 
@@ -229,19 +226,19 @@ def profile_from_mapping(name: str, record: Mapping[str, Any]) -> Profile:
     """Return the inverse of `profile_to_mapping`. Raises InvalidProfile."""
     return Profile(
         name=name,
-        content=profile_content(record["content"], source=f"stored profile {name}", context=_STORED),
+        content=profile_content(record["content"], source=f"stored profile {name}"),
         read_ids=frozenset(record["read"]),
         questions=tuple(record["questions"]),
         pdf_names=tuple(record["pdf"]),
     )
 
 
-def profile_content(record: object, *, source: str, context: str | None = None) -> ProfileContent:
+def profile_content(record: object, *, source: str) -> ProfileContent:
     """Validate the content of `profile.json`. Raises InvalidProfile: one line with `source`, the key and what to do."""
     if not isinstance(record, dict):
         raise InvalidProfile(f"{source}: expected an object with the key interests, got {type(record).__name__}")
     try:
-        return ProfileContent.model_validate_json(encodable(json.dumps(record, ensure_ascii=False)), context=context)
+        return ProfileContent.model_validate_json(encodable(json.dumps(record, ensure_ascii=False)))
     except ValidationError as error:
         raise InvalidProfile(f"{source}: {first_fault(error)}") from None
 

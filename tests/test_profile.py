@@ -80,11 +80,6 @@ def test_control_characters_and_half_characters_are_removed_from_a_profile(tmp_p
     assert load_profile(folder).content.interests.primary == ["[31mgraphs", "half of a pair", texts[2]]
 
 
-def test_a_stored_profile_of_an_earlier_version_is_still_read() -> None:
-    stored = {"content": {"interests": {"primary": ["\u200b"]}}, "read": [], "questions": [], "pdf": []}
-    assert profile_from_mapping("ann", stored).content.interests.primary == ["\u200b"]
-
-
 def test_the_history_is_part_of_the_profile_and_its_ids_have_no_version(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "profile.json").write_text(json.dumps(GOOD), encoding="utf-8-sig")

@@ -28,10 +28,10 @@ from paper_assets.ranking.calibration import (
     standard_calibration,
     standardized,
 )
-from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.ranking.relevance import View, interest_queries
-from paper_assets.ranking.term_matching import PaperWords, likeness_by_words, paper_words, term_scores
+from paper_assets.ranking.similarity import cosines
+from paper_assets.ranking.term_matching import PaperWords, paper_words, similarity_by_words, term_scores
 from paper_assets.settings import ScoringConfig
 
 # Penalty on squared coefficients. Of .001 to .04, .005 to .02 have the least log loss for profiles left out, and with
@@ -110,7 +110,7 @@ def _liked_parts(
     library: View, relevant: NDArray[np.bool_], near: Floats, *, words: PaperWords, vectors: NDArray[np.float32]
 ) -> Parts:
     standard = standard_calibration()
-    tfidf, usual_tfidf = likeness_by_words(words, library.texts, background=standard.background)
+    tfidf, usual_tfidf = similarity_by_words(words, library.texts, background=standard.background)
     titles = np.nan_to_num(term_scores(words, library.names, background=standard.background).T)
     usual = (standard.usual_cosines(vectors), usual_tfidf)
     judged, _ = library_judged(near, np.ascontiguousarray(tfidf.T), titles, usual=usual, calibration=standard)

@@ -89,7 +89,7 @@ class Evidence:
 
 def evidence_of(answer: Mapping[str, Any]) -> Evidence:
     """Convert a stored answer (`retrieval.answers.answer_of`) for the page."""
-    judged = answer.get("stance")  # answers stored before there were stances have none, and no warnings
+    judged = answer["stance"]
     sides = tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"])
     record = answer.get("answer")
     notes = (*answer["notes"], *(record["notes"] if record else ()))
@@ -153,7 +153,7 @@ def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
         name=one_line(side["side"] or "all"),
         passages=tuple(_passage(each, best.get(each["doc_id"]), with_text=with_text) for each in side["documents"]),
         gap="; ".join(gaps) or None,
-        warnings=tuple(one_line(warning) for warning in side.get("warnings", ())),
+        warnings=tuple(one_line(warning) for warning in side["warnings"]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from paper_assets.digests.markdown import paper_list
@@ -51,15 +51,12 @@ class ListChanges:
 
 
 def newest_day(warehouse: Warehouse, profile: str) -> date | None:
-    """Return the day of the profile's newest ranking up to today; None without one.
-
-    Older versions ranked days after today; such a list is shown only when its day is asked for.
-    """
-    return latest_ranking_day(warehouse, profile, until=datetime.now(UTC).date())
+    """Return the day of the profile's newest ranking; None without one."""
+    return latest_ranking_day(warehouse, profile)
 
 
 def newest_ranking(warehouse: Warehouse, profile: str) -> date:
-    """Find the day of the profile's newest ranking up to today. Raises NotComputed."""
+    """Find the day of the profile's newest ranking. Raises NotComputed."""
     day = newest_day(warehouse, profile)
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")

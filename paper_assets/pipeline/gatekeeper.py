@@ -210,7 +210,7 @@ _RANKING_COLUMNS = Columns(
         *((name, "double", f"{DIMENSIONS_IN_WORDS[name]}, 0..1") for name in DIMENSIONS),
         ("bonus", "double", "added by the ranking mode"),
         ("soft_penalty", "double", "taken off for avoided keywords"),
-        ("diversity_penalty", "double", "taken off for likeness to a paper above"),
+        ("diversity_penalty", "double", "taken off for similarity to a paper above"),
         ("penalty_keywords", "list<string>", "avoided keywords found"),
         ("evaluation_method", "string", "what judged the relevance"),
         ("tags", "list<string>", "what is notable about the paper"),

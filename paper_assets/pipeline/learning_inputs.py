@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from paper_assets.learning.preference_model import SIGNAL_WEIGHTS
 from paper_assets.learning.ratings import TrainingInputs, training_inputs_of
-from paper_assets.pipeline.profile_queries import profile_queries
+from paper_assets.pipeline.day_inputs import profile_queries
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile

@@ -13,6 +13,7 @@ import numpy as np
 from paper_assets.learning.preference_model import Evidence, RatedPapers, rated_papers, train, weigh
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table, text_hash
+from paper_assets.pipeline.day_inputs import profile_queries, query_vectors
 from paper_assets.pipeline.learning_inputs import (
     CODE_VERSION,
     compared_papers,
@@ -20,7 +21,6 @@ from paper_assets.pipeline.learning_inputs import (
     training_inputs,
     training_labels,
 )
-from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.staleness import LEARNING
 from paper_assets.pipeline.step import (

@@ -8,9 +8,8 @@ from datetime import date
 
 from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.pipeline.changes import changes_since
-from paper_assets.pipeline.day_inputs import CODE_VERSION, considered_day, profile_day
+from paper_assets.pipeline.day_inputs import CODE_VERSION, considered_day, profile_day, profile_queries
 from paper_assets.pipeline.preferences import current_preferences
-from paper_assets.pipeline.profile_queries import profile_queries
 from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of, with_stored_vectors
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile

@@ -12,9 +12,15 @@ from paper_assets.learning.preference_model import Evidence
 from paper_assets.learning.questions import FEW_RATINGS, first_set, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
-from paper_assets.pipeline.day_inputs import CODE_VERSION, ProfileDay, considered_day, ranking_version
+from paper_assets.pipeline.day_inputs import (
+    CODE_VERSION,
+    ProfileDay,
+    considered_day,
+    profile_queries,
+    query_vectors,
+    ranking_version,
+)
 from paper_assets.pipeline.preferences import current_preferences, preferences_inputs
-from paper_assets.pipeline.profile_queries import profile_queries, query_vectors
 from paper_assets.profile import Profile
 from paper_assets.ranking.filters import FilterCriteria, filter_papers, shown_before
 from paper_assets.ranking.fingerprints import ranking_fingerprint, wishes_fingerprint

@@ -18,7 +18,7 @@ The formula. A profile has interests i = 1..k. For each interest and each candid
   Without it, papers of probability .6 to .8 were on topic less often, by .1.
 - The level (primary, secondary, exploratory) has a weight from 0 to 1, whose logarithm lowers the logit.
 - With vectors and words, the formula is applied twice: the papers that match an interest best in the first pass are
-  compared with all papers, and the standardized likeness is a further term of the second pass (`best_matches.py`).
+  compared with all papers, and the standardized similarity is a further term of the second pass (`similarity.py`).
 - Liked papers have a logit too, from their cosines, their TF-IDF cosines and the words of their titles
   (`library_judged`). If a profile has interests and m liked papers, then
   logit(p) = logit(p by interests) + share(m) * (logit by liked papers - library_base),
@@ -32,9 +32,9 @@ The coefficients were fitted to judged papers. They are data of the package: `ca
 the vectors of interests, and the mean vector of papers (`python -m benchmarks.query_adapter`). A hash of all four files
 and of the table of acronyms is the calibration's version, which is stored with every ranking.
 
-Constraints of the fit: a, b, c and the other coefficients of likeness are at least 0, so a higher cosine or term score
-never lowers p. The saturation is at most .95. d is at most 0: a reader with a single interest means it more broadly
-than a reader with nine.
+Constraints of the fit: a, b, c and the other coefficients of similarity are at least 0, so a higher cosine or term
+score never lowers p. The saturation is at most .95. d is at most 0: a reader with a single interest means it more
+broadly than a reader with nine.
 
 Arrays are (interests, papers) unless a docstring gives another shape. Sums run over interests in the profile's order.
 """
@@ -51,8 +51,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.ranking.best_matches import likeness_to_best
-from paper_assets.ranking.cosines import signed_cosines
+from paper_assets.ranking.similarity import signed_cosines, similarity_to_best
 from paper_assets.ranking.term_matching import Background
 from paper_assets.text import acronyms
 
@@ -71,7 +70,7 @@ class Logit:
         words: of the term score of an interest, or of the standardized TF-IDF cosine to liked papers.
         titles: of the term score of liked papers' titles.
         share: of the term score as a share of the interest's highest ones.
-        best: of the standardized likeness to an interest's best matches.
+        best: of the standardized similarity to an interest's best matches.
         number: of `log_number`.
         saturation: the share, from 0 to below 1, by which the slope of the logit falls where evidence is strong.
     """
@@ -150,14 +149,14 @@ class Calibration:
 
     Attributes:
         interest: cosine and term score of one interest; the first pass, which selects its `best_matches` papers.
-        interest_with_best: the same and the likeness to those papers; the second pass.
+        interest_with_best: the same and the similarity to those papers; the second pass.
         interest_wordless: the cosine alone, for the mode `lanes` and for interests without a word, such as `+-`.
         words_only: the term score alone, if there is no embedding model.
         library: cosines and TF-IDF cosines to liked papers, each the mean over the `nearest` liked papers.
         library_words_only: TF-IDF cosines alone, if there is no embedding model.
         library_share, library_half, library_base: the library's share beside interests (`with_library`).
         highest_scores: which term scores of an interest the others are compared with.
-        cosines, best_cosines: usual values of cosines to an interest, and of likeness to its best matches.
+        cosines, best_cosines: usual values of cosines to an interest, and of similarity to its best matches.
         library_cosines, library_words: usual values of cosines and of TF-IDF cosines to liked papers.
         background: frequencies of words and stems, for idf.
         model: the embedding model that the cosines are calibrated for.
@@ -302,7 +301,7 @@ class Judged:
     near: Floats | None = None  # liked papers: the standardized cosine, which enters the logit
     standard_words: Floats | None = None  # liked papers: the standardized TF-IDF cosine, which enters the logit
     titles: Floats | None = None  # liked papers: the term score of their titles
-    best: Floats | None = None  # interests: the standardized likeness to the best matches
+    best: Floats | None = None  # interests: the standardized similarity to the best matches
 
 
 def interests_judged(
@@ -335,7 +334,7 @@ def interests_judged(
             if vectors is not None:
                 usual = calibration.best_cosines
                 count = calibration.best_matches
-                best = standardized(likeness_to_best(vectors, with_words, most=count, otherwise=usual.mean), usual)
+                best = standardized(similarity_to_best(vectors, with_words, most=count, otherwise=usual.mean), usual)
                 with_best = calibration.interest_with_best.of_several(interests)
                 with_words = _logits(with_best, meaning=z, **by_words, best=best)
             logits = np.where(np.isnan(words), logits, with_words)

@@ -1,5 +1,7 @@
 """Compare two rankings of a profile: which papers entered, left or moved, and the largest cause of each (SPEC G16).
 
+`ratings_effect` compares a ranking with the one that it would be without the reader's ratings.
+
 The cause of a move is the first of these that applies:
 
 1. The paper is no longer a candidate, because it was already shown, was removed by a filter or left the window; or it
@@ -12,14 +14,15 @@ The cause of a move is the first of these that applies:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from paper_assets.profile import Profile, profile_to_mapping
 from paper_assets.ranking.explain import FOR_ALL, LEARNED, PARTS_IN_WORDS, order_parts, order_value, removed_in_words
-from paper_assets.ranking.final_list import points_above
+from paper_assets.ranking.final_list import arrange, learned_of, points_above, probability_of, stored_scores
 from paper_assets.ranking.preferences import log_odds
 from paper_assets.text.numbers import percent
 
@@ -303,3 +306,57 @@ def sentences(changes: Changes, titles: Mapping[str, str]) -> list[str]:
     lines += [f"moved: {line(move)}" for move in changes.moved]
     lines += [difference_in_words(name, *each, edits=changes.edits) for name, each in changes.lineage.items()]
     return lines or ["nothing has changed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedMove:
+    """A paper that the ratings moved into or out of a list: its probability `without` and `with_ratings`, and by which
+    words and rated papers.
+
+    A word begins with + or -, as in the stored ranking. A rated paper is not named as near itself.
+    """
+
+    paper_id: str
+    without: float
+    with_ratings: float
+    words: tuple[str, ...]
+    near: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingsEffect:
+    """The papers shown only because of the ratings (`came`), and those not shown because of them (`went`)."""
+
+    came: tuple[RatedMove, ...] = ()
+    went: tuple[RatedMove, ...] = ()
+
+
+def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEffect | None:
+    """Compare a stored ranking's list with the list that its scores give without what was learned.
+
+    Returns None if nothing learned counts in it. The contrasting paper stays unchanged.
+    """
+    if not any(learned_of(row) for row in rows):
+        return None
+    ordered = sorted(rows, key=lambda row: row["rank"])
+    learned = np.array([learned_of(row) for row in ordered])
+    scores = stored_scores(ordered, header)
+    weight = header["weights"]["semantic_relevance"]
+    order, listed = arrange(
+        replace(scores, probability=scores.probability - learned, final=scores.final - weight * learned)
+    )
+    without = order[:listed].tolist()
+    return RatingsEffect(
+        came=tuple(_rated_move(row) for at, row in enumerate(ordered) if row["shown"] and at not in without),
+        went=tuple(_rated_move(ordered[at]) for at in without if not ordered[at]["shown"]),
+    )
+
+
+def _rated_move(row: Row) -> RatedMove:
+    return RatedMove(
+        paper_id=row["paper_id"],
+        without=row["semantic_relevance"],
+        with_ratings=probability_of(row),
+        words=tuple(row.get("learned_words") or ()),
+        near=tuple(each for each in row.get("learned_near") or () if each != row["paper_id"]),
+    )

@@ -157,7 +157,7 @@ def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     if row["soft_penalty"]:
         sentences.append(f"Keywords you avoid ({', '.join(row['penalty_keywords'])}) take {-row['soft_penalty']:.2f}.")
     if row["diversity_penalty"]:
-        sentences.append(f"Its likeness to a paper placed higher takes {-row['diversity_penalty']:.2f}.")
+        sentences.append(f"Its similarity to a paper higher up takes {-row['diversity_penalty']:.2f}.")
     in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
     notes = [in_words[tag] for tag in row["tags"] if not tag.startswith(SOFT_PENALTY)]
     if notes:
@@ -315,7 +315,7 @@ def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
         to = "the papers you like" if library is not None else "your interests"
         return [f"It is near {to}: {parts}{f', most of all to {nearest}' if nearest else ''}."]
     if best := header.get("best_matches"):
-        parts += f", and likeness to the {best} papers that match it best"
+        parts += f", and similarity to the {best} papers that match it best"
     sentences = (
         [f"Nearest is your interest in {nearest}: {parts}, which alone would make {percent(probability)}."]
         if nearest
@@ -341,7 +341,7 @@ def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) ->
     raised = header.get("preference_weight") is not None and row["evaluation_method"] != "embedding+llm"
     if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
         return []
-    return ["A keyword that you ask for raises the probability, most of all in the title."]
+    return ["One of your keywords raises the probability, most of all in the title."]
 
 
 def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
@@ -386,7 +386,7 @@ def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | 
 
 def _with_needed(probability: float, threshold: float) -> str:
     value, needed = percent_against(probability, threshold)
-    return f"{value}, {needed} is needed"
+    return f"{value}; the threshold is {needed}"
 
 
 def _listed_with(scores: StoredScores, at: int, *, probability: float | None = None, more: float = 0.0) -> bool:

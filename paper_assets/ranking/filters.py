@@ -187,7 +187,7 @@ FILTERS = (
     Filter(
         code="BLACKLIST_KEYWORD",
         details=blacklist_keyword,
-        words="it holds your excluded keyword",
+        words="it contains your excluded keyword",
         counted="with a keyword you exclude",
     ),
     Filter(

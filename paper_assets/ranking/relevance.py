@@ -8,7 +8,7 @@
 
    The interest mode chooses the views: one of them, or with `hybrid` those of `hybrid_of` that the profile can serve.
 2. `relevance_of` compares papers with these texts: by cosine of their vectors (meaning), by their words (`by_words`),
-   and in `lanes` by likeness to the papers that match an interest best (`best_matches.py`).
+   and in `lanes` by similarity to the papers that match an interest best (`similarity.py`).
 3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. A paper
    is above the threshold if its relevance reaches `InterestQueries.threshold`, or a higher value that follows
    from the day's papers (`final_list.py`).
@@ -38,9 +38,9 @@ from paper_assets.ranking.calibration import (
     standard_calibration,
     with_library,
 )
-from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.keywords import distinct, keywords_in
-from paper_assets.ranking.term_matching import PaperWords, likeness_by_words, term_scores
+from paper_assets.ranking.similarity import cosines
+from paper_assets.ranking.term_matching import PaperWords, similarity_by_words, term_scores
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.text.introductions import without_introduction
@@ -358,7 +358,7 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
     usual_tfidf = None
     if compared.words is not None:
         background = calibration.background
-        by_words, usual_tfidf = likeness_by_words(compared.words, view.texts, background=background)
+        by_words, usual_tfidf = similarity_by_words(compared.words, view.texts, background=background)
         tfidf = np.ascontiguousarray(by_words.T)
         titles = np.nan_to_num(term_scores(compared.words, view.names[:_MOST_TITLES], background=background).T)
     usual = (usual_cosines, usual_tfidf)

@@ -350,7 +350,7 @@ def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, lis
     return tfidf, stems
 
 
-def likeness_by_words(words: PaperWords, texts: Sequence[str], *, background: Background) -> tuple[Floats, Floats]:
+def similarity_by_words(words: PaperWords, texts: Sequence[str], *, background: Background) -> tuple[Floats, Floats]:
     """Return `tfidf_cosines_and_usual` of papers and liked papers (title and abstract), with pairs of stems."""
     whole = words.whole
     return tfidf_cosines_and_usual(whole, texts, background=background, normal=whole.normal(np.arange(len(whole))))

@@ -200,9 +200,7 @@ def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str
 
 
 def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
-    """Return the fingerprint of the wishes that each ranking was made for, by profile and day (None: an older ranking,
-    which did not store it).
-    """
+    """Return the fingerprint of the wishes that each ranking was made for, by profile and day."""
     return _from_headers(warehouse, spans, "$.wishes")
 
 

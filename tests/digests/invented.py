@@ -118,8 +118,16 @@ def answer(sides: Mapping[str, Sequence[Mapping[str, Any]]], **more: Any) -> dic
         "question": "Are frogs loud?",
         "generation_required": True,
         "notes": [],
+        "stance": None,
         "sides": [
-            {"side": name, "documents": list(documents), "shortfall": None, "error": None, "graded": None}
+            {
+                "side": name,
+                "documents": list(documents),
+                "shortfall": None,
+                "error": None,
+                "graded": None,
+                "warnings": [],
+            }
             for name, documents in sides.items()
         ],
         **more,

@@ -401,7 +401,7 @@ def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
     for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split())):
         below = text.partition("Maybe")[2]
         assert "below the threshold" in below
-        assert all(f"that it is on topic is {each} %, 65 % is needed" in below for each in (60, 50, 40, 30))
+        assert all(f"that it is on topic is {each} %; the threshold is 65 %" in below for each in (60, 50, 40, 30))
         assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
     nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], threshold=0.65, quiet=True)
     assert nothing.headline == "A quiet day: no paper is sure to interest you, four may"

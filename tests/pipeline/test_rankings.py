@@ -11,8 +11,7 @@ import pytest
 from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper, embedded_text
-from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day
-from paper_assets.pipeline.profile_queries import profile_queries
+from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day, profile_queries
 from paper_assets.pipeline.rankings import day_task, judged_papers, keep_candidates, keep_ranking
 from paper_assets.profile import Profile, ProfileContent, profile_content
 from paper_assets.ranking.explain import why

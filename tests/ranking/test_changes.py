@@ -105,7 +105,7 @@ def test_a_paper_that_left_says_whether_a_filter_or_the_window_took_it() -> None
     assert reasons(changes) == {
         "a": "it was in your list on an earlier day",
         "b": "no longer in the window",
-        "e": "it holds your excluded keyword mud",
+        "e": "it contains your excluded keyword mud",
         "c": "new among the candidates",
         "d": "new among the candidates",
     }

@@ -126,7 +126,7 @@ def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[s
 def test_a_paper_below_the_threshold_is_explained_by_the_threshold_and_on_a_quiet_day_would_be_in() -> None:
     rows, header = with_a_threshold(0.8, 0.31)
     hint = what_was_missing("2", rows, header) or ""
-    assert "the probability that it is on topic is 31 %, 40 % is needed; with that it would be in" in hint
+    assert "the probability that it is on topic is 31 %; the threshold is 40 %; with that it would be in" in hint
     rows, header = with_a_threshold(0.8, 0.72, 0.31)
     hint = what_was_missing("3", rows, header) or ""
     assert hint.endswith((", and 72.1 % to come into this list.", ", and 72.0 % to come into this list."))
@@ -177,7 +177,7 @@ def test_the_parts_of_a_probability_are_named() -> None:
     )
     assert nearest in why_of()
     compared = why(ROW, HEADER | {"best_matches": 5}, scored=9)
-    assert any("by words, and likeness to the 5 papers that match it best, which alone" in line for line in compared)
+    assert any("by words, and similarity to the 5 papers that match it best, which alone" in line for line in compared)
     assert nearest.replace(" and 0.48 by words", "") in why_of(words=None)
     assert "The papers you like alone would make 70 %." in why_of(library=0.7)
     liked = why_of(nearest="On graphs", interest_probability=None, library=0.7)
@@ -199,7 +199,7 @@ def test_a_keyword_that_raised_the_probability_is_named_unless_a_language_model_
     def is_noted(preference_weight: float | None, **changes: object) -> bool:
         row = {**ROW, "tags": ["MUST_KEYWORD_MATCH"], **changes}
         header = {**HEADER, "preference_weight": preference_weight, "preference_baseline": 0.0}
-        return any("keyword that you ask for raises" in line for line in why(row, header, scored=9))
+        return any("One of your keywords raises" in line for line in why(row, header, scored=9))
 
     assert is_noted(4.0)
     assert not is_noted(None)
@@ -221,7 +221,7 @@ def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
 
 
 def test_the_distance_from_the_threshold_is_explained() -> None:
-    below = "Below the threshold: the probability that it is on topic is 31 %, 40 % is needed."
+    below = "Below the threshold: the probability that it is on topic is 31 %; the threshold is 40 %."
     raised = HEADER | {"threshold_rule": {"lowest": 0.2, "right": 0.6}}
     reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
     assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
@@ -234,7 +234,7 @@ def test_the_distance_from_the_threshold_is_explained() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("BLACKLIST_KEYWORD:drug: discovery", "Not ranked: it holds your excluded keyword drug: discovery."),
+        ("BLACKLIST_KEYWORD:drug: discovery", "Not ranked: it contains your excluded keyword drug: discovery."),
         ("TOO_OLD:2019", "Not ranked: it is older than the earliest year you want; it is from 2019."),
         ("ALREADY_READ", "Not ranked: you have already read it."),
         ("SOMETHING_NEW", "Not ranked: SOMETHING_NEW."),

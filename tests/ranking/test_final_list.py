@@ -142,7 +142,7 @@ def test_with_fewer_papers_above_the_threshold_than_places_there_is_no_pick() ->
     assert (found.contrast, found.shown) == (None, 2)
 
 
-def test_likeness_to_a_paper_above_costs_places() -> None:
+def test_similarity_to_a_paper_above_costs_places() -> None:
     vectors = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=np.float32)
     found = listed(scored([0.69, 0.68, 0.65, 0.55], vectors=vectors), ranking_mode="diversity")
     assert found.order.tolist() == [0, 2, 1, 3]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.profile import Interests
-from paper_assets.ranking.cosines import cosines
 from paper_assets.ranking.relevance import interest_text, keyword_relevance
+from paper_assets.ranking.similarity import cosines
 from tests.ranking.invented import unit_vectors
 from tests.ranking.plain_twin import cosine
 

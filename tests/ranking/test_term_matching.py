@@ -11,9 +11,9 @@ from paper_assets.ranking.term_matching import (
     Background,
     PaperWords,
     Term,
-    likeness_by_words,
     matched_terms,
     paper_words,
+    similarity_by_words,
     term_scores,
     terms_of,
     tfidf_cosines_and_usual,
@@ -191,9 +191,9 @@ def test_likeness_agrees_with_the_plain_one(papers: list[str], liked: list[str])
 
 def test_a_paper_with_the_pairs_of_a_liked_one_is_more_like_it_than_one_with_the_same_words_apart() -> None:
     papers = ["graph attention beats deep models", "deep attention beats graph models", "stones"]
-    _, together, apart = likeness_by_words(words_of(["", *papers[:2]]), ["graph attention"], background=BACKGROUND)[0][
-        :, 0
-    ]
+    _, together, apart = similarity_by_words(words_of(["", *papers[:2]]), ["graph attention"], background=BACKGROUND)[
+        0
+    ][:, 0]
     assert together > apart > 0
     without = likeness(papers, "graph attention")[:, 0]
     assert without[0] == without[1]
@@ -208,7 +208,7 @@ def test_the_order_of_the_papers_changes_no_bit(papers: list[str], asked: list[s
     again = [papers[at] for at in order]
     for part in (0, 1):
         first, second = (
-            likeness_by_words(words_of(each), asked, background=BACKGROUND)[part] for each in (papers, again)
+            similarity_by_words(words_of(each), asked, background=BACKGROUND)[part] for each in (papers, again)
         )
         assert np.array_equal(second, first[order])
 

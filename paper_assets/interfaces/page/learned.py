@@ -14,13 +14,13 @@ from paper_assets.errors import InvalidProfile
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import readable_title
 from paper_assets.interfaces.page.paper_rows import CHOICES, row_of, titles_of
-from paper_assets.learning.effects import Moved, ratings_effect
 from paper_assets.learning.questions import FEW_RATINGS
 from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id, signals_of
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.preferences import evidence_of
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.profile import Interests
+from paper_assets.ranking.changes import RatedMove, ratings_effect
 from paper_assets.ranking.preferences import strongest_stems
 from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
 from paper_assets.stores.papers import papers_by_id
@@ -149,7 +149,7 @@ def forget(request: Request) -> Response:
     return redirect_with_note(request, f"/p/{profile}/learned", f"{note}. The next ranking follows.")
 
 
-def _effect_record(moved: Moved, papers: Mapping[str, Paper]) -> dict[str, Any]:
+def _effect_record(moved: RatedMove, papers: Mapping[str, Paper]) -> dict[str, Any]:
     sign, paper = "+" if moved.with_ratings > moved.without else "-", papers.get(moved.paper_id)
     stems = [word[1:] for word in moved.words if word.startswith(sign)]
     forms = commonest_forms([f"{paper.title} {paper.abstract}"] if paper else [], stems)

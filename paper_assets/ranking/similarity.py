@@ -1,26 +1,59 @@
-"""Compute how similar papers are to the best matches of an interest (pseudo-relevance feedback).
+"""Compare vectors of papers with a few texts, and with the papers that match an interest best.
+
+Cosines are reproducible to the last bit: that of a paper does not depend on which other papers are computed with it, or
+in which order.
 
 An interest names its topic in a few words, and papers use many other words for it. The papers that match the interest
-best are assumed to be on its topic, and likeness to them counts for a paper: Rocchio's relevance feedback, without the
-judgement of a reader. `calibration.py` standardizes the result and adds it to the logit.
+best are assumed to be on its topic, and similarity to them counts for a paper: Rocchio's relevance feedback, without
+the judgement of a reader (pseudo-relevance feedback). `calibration.py` standardizes the result and adds it to the
+logit.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.ranking.cosines import signed_cosines
-
 Floats = NDArray[np.float64]
+
+_ROWS_AT_ONCE = 256  # 0.8 MB of float64 at 384 dimensions, and the same for products: both fit in the cache
+
+
+def cosines(vectors: NDArray[np.float32], texts: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (n, t) cosine of each row of (n, d) to each row of (t, d), clamped to 0..1; a zero vector is 0."""
+    return np.clip(signed_cosines(vectors, texts), 0.0, 1.0)
+
+
+def signed_cosines(
+    vectors: NDArray[np.float32], texts: NDArray[np.float32] | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return (n, t) cosine of each row of (n, d) to each row of (t, d), from -1 to 1; a zero vector is 0.
+
+    Row by row in float64, not by a matrix product: BLAS lets the last bits of a row depend on its neighbours, and
+    a score must not depend on the order of the papers.
+    """
+    queries = np.ascontiguousarray(texts, dtype=np.float64)
+    norms = [np.sqrt((query * query).sum()) for query in queries]
+    result = np.zeros((len(queries), len(vectors)))
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        rows = np.ascontiguousarray(vectors[start : start + _ROWS_AT_ONCE], dtype=np.float64)
+        buffer = np.empty_like(rows)
+        lengths = np.sqrt(np.multiply(rows, rows, out=buffer).sum(axis=1))
+        for number, query in enumerate(queries):
+            products, lengths_product = np.multiply(rows, query, out=buffer).sum(axis=1), lengths * norms[number]
+            np.divide(
+                products, lengths_product, out=result[number, start : start + len(rows)], where=lengths_product > 0
+            )
+    return np.nan_to_num(result).T
+
 
 _DECIMALS = 9  # logits that are equal to this many decimals differ by rounding only
 
 
-def likeness_to_best(vectors: NDArray[np.float32], logits: Floats, *, most: int, otherwise: float) -> Floats:
-    """Return likeness (i, n): the mean cosine of each of n papers to the best matches of each of i interests.
+def similarity_to_best(vectors: NDArray[np.float32], logits: Floats, *, most: int, otherwise: float) -> Floats:
+    """Return similarity (i, n): the mean cosine of each of n papers to the best matches of each of i interests.
 
     `vectors` (n, d) are those of the papers, `logits` (i, n) how well papers match each interest. The best matches are
     the `most` papers with the highest logits; in the mean each has its probability as weight. A paper is not compared
-    with itself and its copies (papers with the same vector); if no best match is left, its likeness is `otherwise`.
+    with itself and its copies (papers with the same vector); if no best match is left, its similarity is `otherwise`.
     """
     if not logits.size:
         return np.zeros_like(logits)
@@ -28,8 +61,8 @@ def likeness_to_best(vectors: NDArray[np.float32], logits: Floats, *, most: int,
     units = [_units(vectors[rows]) for rows in best]
     weights = [_relative_probability(row[rows]) for row, rows in zip(logits, best, strict=True)]
     sums = np.stack([weights_of_best @ unit for weights_of_best, unit in zip(weights, units, strict=True)])
-    likeness = np.ascontiguousarray((signed_cosines(vectors, sums) * np.sqrt((sums * sums).sum(axis=1))).T)
-    for row, rows, weights_of_best in zip(likeness, best, weights, strict=True):
+    similarity = np.ascontiguousarray((signed_cosines(vectors, sums) * np.sqrt((sums * sums).sum(axis=1))).T)
+    for row, rows, weights_of_best in zip(similarity, best, weights, strict=True):
         weight_left = np.full(len(row), weights_of_best.sum())
         count_left = np.full(len(row), len(rows))
         for paper, own_weight in zip(rows, weights_of_best, strict=True):
@@ -38,7 +71,7 @@ def likeness_to_best(vectors: NDArray[np.float32], logits: Floats, *, most: int,
             weight_left[copies] -= own_weight
             count_left[copies] -= 1
         row[:] = np.where(count_left > 0, row / np.where(count_left > 0, weight_left, 1.0), otherwise)
-    return likeness
+    return similarity
 
 
 def _best(vectors: NDArray[np.float32], logits: Floats, most: int) -> NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from paper_assets.learning.effects import ratings_effect
+from paper_assets.ranking.changes import ratings_effect
 
 HEADER = {
     "threshold": 0.5,
