@@ -8,7 +8,7 @@ files, PDFs) are read elsewhere.
 Writing: `write_file` writes beside the file and then replaces it, so that a reader or a killed process never leaves
 half a file. What we write is private to its user (SPEC 8).
 
-Changes: `file_state` is the one answer to "has this changed since?".
+Changes: `file_state` is the one answer to "has this changed since?", and `StateCache` keeps what was made from a state.
 """
 
 import errno
@@ -23,12 +23,14 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from paper_assets.errors import InvalidInput
 
+T = TypeVar("T")
 MOST_BYTES = 5_000_000  # a hundred times the largest profile, history or plan that is plausible
 _MOST_DIGITS = 100  # of a number; 17 are significant in a float
 _MOST_NESTING = 64  # lists and objects within each other; our own files have 6
@@ -331,3 +333,17 @@ def _states_below(folder: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class StateCache:
+    """The cache of a process: values by name, each valid while the states that it was made from are the same."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[tuple[object, ...], Any]] = {}
+
+    def get(self, name: str, make: Callable[[], T], *states: object) -> T:
+        """Return the last value of this name if its states are the same and none is None (unknown); else make it."""
+        cached = self._values.get(name)
+        if cached is None or cached[0] != states or None in states:
+            cached = self._values[name] = (states, make())
+        return cast("T", cached[1])

@@ -11,6 +11,7 @@ import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.small_files import (
+    StateCache,
     file_state,
     is_present,
     parse_json,
@@ -154,3 +155,14 @@ def test_the_state_of_a_folder_ignores_locks_and_without_below_also_the_content_
     assert file_state([tmp_path]) == states[0]
     (tmp_path / "inner" / "b").touch()
     assert file_state([tmp_path / "inner"], below=False) != states[1]
+
+
+def test_a_cached_value_is_made_again_when_one_of_its_states_changed_or_is_unknown() -> None:
+    cache, made = StateCache(), iter(range(9))
+
+    def answer(*states: object) -> int:
+        return cache.get("answer", lambda: next(made), *states)
+
+    assert [answer("a", 1), answer("a", 1), answer("a", 2), answer("a", 1)] == [0, 0, 1, 2]
+    assert [answer(None), answer(None)] == [3, 4]
+    assert cache.get("another", lambda: -1, None) == -1

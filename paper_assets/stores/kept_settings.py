@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from paper_assets.errors import InvalidInput, StoreUnwritable
 from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
-from paper_assets.small_files import file_state, make_private_folder, write_file
+from paper_assets.small_files import StateCache, file_state, make_private_folder, write_file
 
 _OTHERS = 0o077
 
@@ -89,7 +90,7 @@ class KeptEnvironment(Mapping[str, str]):
         self._environ = environ
         self.home = home
         self._clock = clock
-        self._read: dict[str, tuple[str | None, dict[str, str]]] = {}
+        self._cache = StateCache()
 
     def __getitem__(self, name: str) -> str:
         own = self._environ.get(name)
@@ -117,14 +118,15 @@ class KeptEnvironment(Mapping[str, str]):
         behind = {LLM_USE_FOLDER: str(self.home / _USE), LLM_MONTH: f"{self._clock():%Y-%m}"}
         for kept in _KEPT_FILES:
             state = file_state([self.home / kept.name])
-            if kept.name not in self._read or self._read[kept.name][0] != state:
-                try:
-                    variables = kept_variables(self.home, kept)
-                except InvalidInput as fault:
-                    variables = {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {}
-                self._read[kept.name] = (state, variables)
-            behind |= self._read[kept.name][1]
+            behind |= self._cache.get(kept.name, partial(_variables_or_fault, self.home, kept), state)
         return behind
+
+
+def _variables_or_fault(home: Path, kept: KeptFile) -> dict[str, str]:
+    try:
+        return kept_variables(home, kept)
+    except InvalidInput as fault:
+        return {LLM_FAULT: f"{fault}"} if kept is LANGUAGE_MODEL else {}
 
 
 def kept_environment(environ: Mapping[str, str], home: Path, clock: Callable[[], datetime]) -> KeptEnvironment:

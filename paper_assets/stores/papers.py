@@ -73,17 +73,6 @@ def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
         return found.to_arrow_table().cast(paper_schema())
 
 
-def submission_days(warehouse: Warehouse, ids: Sequence[str]) -> dict[str, date]:
-    """Return the day of first submission of those papers that are stored and dated."""
-    requested = pa.table({"paper_id": pa.array(ids, pa.string())})
-    with warehouse.reading() as connection:
-        connection.register("requested", requested)
-        rows = connection.execute(
-            "select paper_id, day from papers join requested using (paper_id) where day is not null"
-        ).fetchall()
-    return dict(rows)
-
-
 def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
     """Return the paper with this id, given with or without version."""
     found = papers_from_table(papers_by_id(warehouse, [unversioned(paper_id)]))

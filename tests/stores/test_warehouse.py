@@ -14,7 +14,7 @@ from paper_assets.small_files import UNFINISHED
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
 from paper_assets.stores.paper_merging import replace_day
-from paper_assets.stores.papers import latest_day, paper_counts, papers_by_id, submission_days, summary
+from paper_assets.stores.papers import latest_day, paper_counts, papers_by_id, summary
 from paper_assets.stores.profiles import keep_profile, last_good_profile, profile_version
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -297,6 +297,6 @@ def test_a_profile_asked_for_in_between_leaves_the_opening_to_the_next_question(
     keep_profile(warehouse, kept)
     with warehouse.read_together() as opened:
         assert last_good_profile(opened, "ann") == kept
-        assert submission_days(opened, ["2603.00001"]) == {}
+        assert papers_by_id(opened, ["2603.00001"]).num_rows == 0
         assert profile_version(opened, "ann", kept.content_hash) == kept
         assert papers_by_id(opened, ["2603.00001"]).num_rows == 0

@@ -137,7 +137,7 @@ def rank_again_state(request: Request, profile: str, newest: date | None) -> Lit
     if job and job.needed and job.profile in (None, profile):
         return "ranking"
     workspace, partition = replace(desk.workspace, warehouse=desk.warehouse), Partition(newest, profile)
-    late = desk.kept_while(
+    late = desk.cache.get(
         f"late {profile}", lambda: late_assets(workspace, [partition])[partition], *desk.due_states(), newest
     )
     return "late" if late else None

@@ -29,7 +29,7 @@ from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import PROFILE_NAME, profile_content, profile_folders, read_json
 from paper_assets.settings import Settings
-from paper_assets.small_files import file_state
+from paper_assets.small_files import StateCache, file_state
 from paper_assets.stores.profiles import Person
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.warehouse import Warehouse
@@ -55,15 +55,8 @@ class Desk:
     token: str
     notes: "OrderedDict[str, tuple[str, str]]" = field(default_factory=OrderedDict)  # text, id of its place
     sessions: Sessions | None = None
-    kept: dict[str, tuple[object, Any]] = field(default_factory=dict)  # by `kept_while`
+    cache: StateCache = field(default_factory=StateCache)
     tasks: Tasks = field(default_factory=Tasks)
-
-    def kept_while(self, name: str, make: Callable[[], T], *states: object) -> T:
-        """Return what `make` returned last for this name while the states are the same and all known; else call it."""
-        cached = self.kept.get(name)
-        if cached is None or cached[0] != states or None in states:
-            cached = self.kept[name] = (states, make())
-        return cast("T", cached[1])
 
     def due_states(self) -> tuple[str | None, str]:
         """Return what changes with everything that decides what is due: the database, the profiles, the folders of

@@ -72,7 +72,7 @@ def show_health(request: Request) -> Response:
     desk = desk_of(request)
     state = isolate(
         "The state of the profiles",
-        lambda: desk.kept_while("health", lambda: health(desk.workspace), *desk.due_states()),
+        lambda: desk.cache.get("health", lambda: health(desk.workspace), *desk.due_states()),
     )
     try:
         runs = isolate("The list of runs", lambda: _runs(desk))

@@ -182,7 +182,7 @@ def day_state(request: Request) -> Response:
     """Return two hashes, of the day's list and of the ratings, for the script that watches for changes."""
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
-    state = desk.kept_while(
+    state = desk.cache.get(
         f"list {profile} {day}", lambda: _state(desk.warehouse, profile, day), file_state(desk.warehouse.files)
     )
     return PlainTextResponse(state)
