@@ -82,7 +82,7 @@ def figures(folder: Path, *, rounds: int) -> list[Figure]:
     """The commands of a day, cold. Of a target under 1 the inverse is how many times as long a stage may take."""
     desk = demo_desk(folder)
     warehouse = folder / "data" / "warehouse.duckdb"
-    with as_file(files("paper_assets.example") / "papers.jsonl") as example:
+    with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         stored = [json.loads(line) for line in example.read_text(encoding="utf-8").splitlines()][:TWENTY]
     (folder / "stored.json").write_text(json.dumps(stored), encoding="utf-8")
     unseen = iter(range(1_000_000))

@@ -42,7 +42,6 @@ BELOW = {
     "sources": GROUND,
     "models": GROUND,
     "stores": GROUND,
-    "example": GROUND,
     "ranking": GROUND | {"models", "stores", "sources"},
     "retrieval": GROUND | {"models", "stores", "sources"},
     "rewriting": GROUND | {"models", "stores", "sources", "retrieval"},
@@ -127,7 +126,7 @@ SERVICES = {
     "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
-    "setup": {"doctor", "example", "fetch_hours", "language_model", "matches", "profiles"},
+    "setup": {"doctor", "example", "fetch_hours", "language_model", "matches", "profile_editing"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
 PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm", "local_pdfs", "ranking_schema"}

@@ -26,7 +26,7 @@ LAST_DAY = date(2026, 3, 13)
 
 @pytest.fixture(scope="module")
 def lines() -> list[Paper]:
-    text = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8")
+    text = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8")
     return [paper_from_mapping(json.loads(line)) for line in text.splitlines()]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-import paper_assets.example
+import paper_assets.setup
 from benchmarks.evaluation.labelled_set import LabelledSet, Query
 from benchmarks.evaluation.metrics import Evaluation, EvaluationConfig, Floats, Scorer, judge
 from paper_assets.errors import InvalidInput
@@ -180,7 +180,7 @@ def shipped_set() -> Path:
 
 def shipped_lists() -> tuple[Path, Path]:
     """Return the folder of the invented judged lists, and the file of their papers: the bundled example."""
-    return _SHIPPED / "judged_lists", Path(paper_assets.example.__path__[0]) / "papers.jsonl"
+    return _SHIPPED / "judged_lists", Path(paper_assets.setup.__path__[0]) / "example_papers.jsonl"
 
 
 def outcomes(

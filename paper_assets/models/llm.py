@@ -204,7 +204,7 @@ class AnswerCache(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion(Generic[Value]):
-    """Hold a value that fits its schema, the model that returned it and its use; a cached one used nothing."""
+    """A value that fits its schema, the model that returned it and the use of it; a cached one used nothing."""
 
     value: Value
     model: str

@@ -1,4 +1,4 @@
-"""Configure which language model is asked, where, and with what limits (SPEC I3, G5).
+"""Configure the language model: provider, address and limits (SPEC I3, G5).
 
 A run has a budget, and a month may have a limit for all processes together.
 
@@ -129,7 +129,7 @@ def _base_url(url: str, *, provider: Provider) -> str:
     if not valid or not url.isprintable() or " " in url:
         raise LLMConfigError(f"{variable} must be an address like {_DEFAULTS[provider][1]}", variable=variable)
     if parts.username or parts.password:
-        raise LLMConfigError(f"{variable} must not hold a user or password", variable=variable)
+        raise LLMConfigError(f"{variable} must not contain a user or password", variable=variable)
     url = url.rstrip("/")
     # The native chat API is next to /v1, which is the URL that users know.
     return re.sub(r"/v1$", "", url) if provider == "ollama" else url
@@ -144,7 +144,7 @@ def _api_key(key: str | None, *, provider: Provider) -> str:
             variable=variable,
         )
     if not re.fullmatch(r"[!-~]+", key):  # it would break the HTTP header, and the error would reveal it
-        line = f"{variable} holds a space, a line break or a letter that no key has"
+        line = f"{variable} contains a space, a line break or a character that no key has"
         raise LLMConfigError(line, variable=variable)
     return key
 
@@ -273,7 +273,7 @@ def monthly_use(environ: Mapping[str, str]) -> MonthlyUse | None:
 def check_month(config: LLMConfig) -> None:
     """Raise LLMBudgetReached once the limit of the month is reached.
 
-    Tokens are known only from an answer, so the calls that are under way may exceed it.
+    Tokens are known only from an answer, so calls in progress may exceed it.
     """
     if config.monthly is None or (config.month_tokens is None and config.month_cost is None):
         return

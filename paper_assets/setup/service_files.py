@@ -60,7 +60,7 @@ def launchd_agent(command: Sequence[str], environment: Mapping[str, str], *, fol
 
 
 def _quoted(text: str) -> str:
-    """Quote a word for systemd: in double quotes, with its specifiers taken literally."""
+    """Quote an argument for systemd: in double quotes, with its specifiers taken literally."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -67,7 +67,7 @@ def test_many_texts_agree_with_sentence_transformers_to_cosine_0_999(embedder, r
 @pytest.mark.parametrize("source", ["invented", pytest.param("recorded", marks=pytest.mark.shared_data)])
 def test_whole_abstracts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference, source, request):
     if source == "invented":
-        example = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8")
+        example = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8")
         papers = [json.loads(line) for line in example.splitlines()]
     else:
         shared_data = request.getfixturevalue("shared_data")

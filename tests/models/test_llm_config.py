@@ -130,7 +130,7 @@ def test_the_name_of_a_model_is_short_and_printable() -> None:
 
 @pytest.mark.parametrize("url", ["http://me@host/v1", "http://:hunter2@host/v1"])
 def test_half_a_login_in_the_address_is_refused_too(url: str) -> None:
-    with pytest.raises(LLMConfigError, match="must not hold a user or password"):
+    with pytest.raises(LLMConfigError, match="must not contain a user or password"):
         llm_config(KEYS | {"OPENAI_BASE_URL": url})
 
 

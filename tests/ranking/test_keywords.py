@@ -198,7 +198,7 @@ def test_on_whole_abstracts_too_looking_up_finds_what_the_plain_search_finds(
     source: str, request: pytest.FixtureRequest
 ) -> None:
     if source == "invented":
-        example = files("paper_assets.example") / "papers.jsonl"
+        example = files("paper_assets.setup") / "example_papers.jsonl"
         texts = [json.loads(line)["abstract"] for line in example.read_text(encoding="utf-8").splitlines()]
         texts.append("A survey of RL and AI: GPT-4 writes C++ and R, zero-shot, on na\u00efve datasets.")
     else:

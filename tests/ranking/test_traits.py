@@ -117,7 +117,7 @@ def test_a_missing_taxonomy_is_named(tmp_path: Path) -> None:
 
 
 def test_most_papers_of_the_example_show_a_problem_a_method_and_a_field() -> None:
-    lines = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8").splitlines()
     taxonomy = standard_taxonomy()
     traits = traits_of([f"{paper['title']} . {paper['abstract']}" for paper in map(json.loads, lines)], taxonomy)
     share = {name: traits[:, taxonomy.columns[name]].any(axis=1).mean() for name in TRAIT_DIMENSIONS}

@@ -243,7 +243,7 @@ def test_several_kinds_in_one_text_are_distinguished_by_their_position() -> None
 
 
 def test_no_phone_is_seen_in_the_papers_of_the_example() -> None:
-    lines = (files("paper_assets.example") / "papers.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [f"{one['title']} {one['abstract']} {one.get('comment') or ''}" for one in map(json.loads, lines)]
     texts += ["12+8 pages, 7 figures, 3 tables; hidden layers of 512-256-128 units; MSC 68T50 (2020); v2: eq. (3.14)"]
     texts += ["J. Inv. 12 (2019) 345-367, https://doi.org/10.1000/0123-4567.2019.1234567, arXiv:2501.12345v2"]

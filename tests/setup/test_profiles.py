@@ -11,7 +11,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.setup.draft import LikedWork, ProfileDraft
-from paper_assets.setup.profiles import (
+from paper_assets.setup.profile_editing import (
     Place,
     add_to_profile,
     create_profile,

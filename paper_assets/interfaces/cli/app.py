@@ -80,7 +80,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
     },
     "Papers and lists": {
-        "profile": ("profiles", "profile", "Make, show, change and remove profiles: what you want to read."),
+        "profile": ("profile", "profile", "Make, show, change and remove profiles: what you want to read."),
         "library": ("exchange", "library", "Import the papers of your library as liked papers."),
         "import": ("graph", "import_files", "Import papers from files."),
         "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),

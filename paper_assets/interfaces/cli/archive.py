@@ -132,7 +132,7 @@ def migrate(
     source: Annotated[str, typer.Option("--from", metavar="COLLECTION", help="Collection to carry over.")],
     target: Annotated[str, typer.Option("--to", metavar="COLLECTION", help="Its new version, like NAME_v2.")],
     chroma: Annotated[
-        Path | None, typer.Option(help="Chroma folder of another program that holds the collection.")
+        Path | None, typer.Option(help="Chroma folder of another program that contains the collection.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

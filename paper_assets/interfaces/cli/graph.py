@@ -42,7 +42,7 @@ from paper_assets.pipeline.step import Made, Partition
 from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
-from paper_assets.setup.profiles import Place, create_profile, profile_names
+from paper_assets.setup.profile_editing import Place, create_profile, profile_names
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
@@ -60,7 +60,7 @@ def demo(as_json: AsJson = False) -> None:
             show_ranking(ranking, with_why=True)
 
     _example_profile()
-    with as_file(files("paper_assets.example") / "papers.jsonl") as example:
+    with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
     # The day is asked for as `run` does, so that one stamp serves both.

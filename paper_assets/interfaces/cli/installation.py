@@ -86,7 +86,7 @@ def set_model(
     url: Annotated[str, typer.Option(help="Address of another server that speaks the provider's protocol.")] = "",
     key_from: Annotated[
         str | None,
-        typer.Option(metavar="VARIABLE", help="Variable that holds the key; without it the key is asked for."),
+        typer.Option(metavar="VARIABLE", help="Variable with the key; without it, a prompt asks for the key."),
     ] = None,
     price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens sent.")] = None,
     price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens received.")] = None,

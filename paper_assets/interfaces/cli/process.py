@@ -156,7 +156,7 @@ def _wait(signals: tuple[signal.Signals, ...]) -> None:
 
 def _clean_up() -> None:
     for cleanup in _cleanups:
-        with suppress(Exception):  # the next command repairs what is left undone
+        with suppress(Exception):  # the next command repairs an unfinished clean-up
             cleanup()
 
 

@@ -103,7 +103,7 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print an error, a warning or what was left out to stderr."""
+    """Print an error or a warning to stderr."""
     print(without_controls(text), file=sys.stderr)
 
 

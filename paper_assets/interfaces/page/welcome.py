@@ -28,7 +28,7 @@ from paper_assets.interfaces.page.liked_form import (
     own_papers,
     wants_search,
 )
-from paper_assets.setup import profiles as services
+from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import all_categories, category_name, check_category
 from paper_assets.setup.draft import (
     LikedWork,
@@ -90,7 +90,7 @@ def make_profile(request: Request) -> Response:
         return show_own_papers(request)
     place = place_of(desk)
     try:
-        taken = services.profile_names(place)
+        taken = profile_editing.profile_names(place)
         first = next(iter(split_lines(values["interests"])), values["own_name"] or "my papers")
         with about_field("name"):
             name = check_name(values["name"] or proposed_name(first, taken=taken) or "my-papers", taken=taken)
@@ -102,7 +102,7 @@ def make_profile(request: Request) -> Response:
             proposed = proposed_categories(desk.workspace, draft.interests, [*draft.papers, *works])
             codes = [*own.categories, *(category.code for category in proposed)]
             draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
-        created = services.create_profile(place, draft, now=now(), library=library)
+        created = profile_editing.create_profile(place, draft, now=now(), library=library)
     except FieldFault as fault:
         marked = "Could not make the profile: correct the marked field"
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=marked, status=400)
@@ -128,7 +128,7 @@ def add_papers(request: Request) -> Response:
         if not papers and not library:
             raise FieldFault("papers", "name a paper, choose a file or a Zotero library, or find your own papers")
         draft = ProfileDraft(name=profile, papers=papers)
-        added = services.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
+        added = profile_editing.add_to_profile(place_of(desk), profile, draft, now=now(), library=library)
     except FieldFault as fault:
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, status=400)
     notes = [f"{count_of(added.papers, 'paper')} added." if added.papers else "No new papers." if papers else ""]
@@ -143,7 +143,7 @@ def rename(request: Request) -> Response:
     """Rename a profile with its ratings and lists."""
     name, new_name = _managed(request)
     try:
-        services.rename_profile(place_of(desk_of(request)), name, new_name)
+        profile_editing.rename_profile(place_of(desk_of(request)), name, new_name)
     except InvalidInput as fault:
         return redirect_with_note(request, "/?all=1", f"Could not rename {name}: {fault}.")
     return redirect_with_note(request, "/?all=1", f"Profile {name} is now {new_name}.")
@@ -153,9 +153,9 @@ def duplicate(request: Request) -> Response:
     """Copy a profile under another name, or under a free one if its own is given."""
     name, new_name = _managed(request)
     place = place_of(desk_of(request))
-    new_name = free_name(name, services.profile_names(place)) if new_name == name else new_name
+    new_name = free_name(name, profile_editing.profile_names(place)) if new_name == name else new_name
     try:
-        services.duplicate_profile(place, name, new_name)
+        profile_editing.duplicate_profile(place, name, new_name)
     except InvalidInput as fault:
         return redirect_with_note(request, "/?all=1", f"Could not duplicate {name}: {fault}.")
     return redirect_with_note(request, "/?all=1", f"{new_name} is a copy of {name}.")
@@ -164,7 +164,7 @@ def duplicate(request: Request) -> Response:
 def remove(request: Request) -> Response:
     """Remove a profile; it is kept for 30 days."""
     name, _ = _managed(request)
-    removed = services.remove_profile(place_of(desk_of(request)), name, now=now())
+    removed = profile_editing.remove_profile(place_of(desk_of(request)), name, now=now())
     note = f"Profile {name} is removed. You can restore it below until {in_words(removed.until.date())}."
     return redirect_with_note(request, "/?all=1", note)
 
@@ -172,18 +172,20 @@ def remove(request: Request) -> Response:
 def restore(request: Request) -> Response:
     """Bring back a removed profile."""
     name, _ = _managed(request)
-    services.restore_profile(place_of(desk_of(request)), name, now=now())
+    profile_editing.restore_profile(place_of(desk_of(request)), name, now=now())
     return redirect_with_note(request, "/?all=1", f"Profile {name} is restored.")
 
 
-def place_of(desk: Desk) -> services.Place:
+def place_of(desk: Desk) -> profile_editing.Place:
     """Return where the profiles of a desk are."""
-    return services.Place(profiles_dir=desk.settings.profiles_dir, home=desk.settings.home, warehouse=desk.for_writing)
+    return profile_editing.Place(
+        profiles_dir=desk.settings.profiles_dir, home=desk.settings.home, warehouse=desk.for_writing
+    )
 
 
-def removed_of(desk: Desk, at: datetime) -> list[services.RemovedProfile]:
+def removed_of(desk: Desk, at: datetime) -> list[profile_editing.RemovedProfile]:
     """Return the removed profiles that can be restored."""
-    return services.removed_profiles(place_of(desk), now=at)
+    return profile_editing.removed_profiles(place_of(desk), now=at)
 
 
 def _managed(request: Request) -> tuple[str, str]:
@@ -283,5 +285,5 @@ def _page(
         preview=preview,
         checked=[(code, category_name(code)) for code in checked],
         first=not desk_of(request).settings.profiles_dir.is_dir() or not desk_of(request).profiles(),
-        kept_days=services.KEPT_DAYS,
+        kept_days=profile_editing.KEPT_DAYS,
     )

@@ -30,7 +30,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import load_profile, read_json
-from paper_assets.setup import profiles as services
+from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.draft import (
     LikedWork,
@@ -107,10 +107,10 @@ def new(
     elif not name:
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
     elif not draft.categories:
-        check_name(draft.name, taken=services.profile_names(_place()))
+        check_name(draft.name, taken=profile_editing.profile_names(_place()))
         proposed = _proposed(draft, entries)
         draft = replace(draft, categories=tuple(proposed))
-    created = services.create_profile(_place(), draft, now=_now(), library=entries)
+    created = profile_editing.create_profile(_place(), draft, now=_now(), library=entries)
     for note in created.notes:
         warn(f"note: {note}")
     if as_json:
@@ -134,7 +134,7 @@ def list_profiles(
     """List the profiles with their interests, their newest list and what is wrong with them."""
     place, now = _place(), _now()
     if removed:
-        gone = services.removed_profiles(place, now=now)
+        gone = profile_editing.removed_profiles(place, now=now)
         if as_json:
             return print_json(
                 [
@@ -149,7 +149,7 @@ def list_profiles(
         return print_table("removed profiles", ["profile", "removed", "can be restored until"], rows)
     with place.warehouse.read_together() if place.warehouse.path.exists() else nullcontext(place.warehouse) as opened:
         place = replace(place, warehouse=opened)
-        summaries = [_summary(place, name) for name in services.profile_names(place)]
+        summaries = [_summary(place, name) for name in profile_editing.profile_names(place)]
     if as_json:
         return print_json(summaries)
     if not summaries:
@@ -165,7 +165,7 @@ def list_profiles(
 def show(name: Name, as_json: AsJson = False) -> None:
     """Show a profile: interests, papers, keywords, categories by name, ratings and its newest list."""
     place = _place()
-    content = load_valid_profile(services.existing_profile(place, name)).content
+    content = load_valid_profile(profile_editing.existing_profile(place, name)).content
     summary = _summary(place, name)
     if as_json:
         return print_json({**summary, "content": content.model_dump(mode="json")})
@@ -203,13 +203,13 @@ def edit(
     place = _place()
     if any((interest, paper, library, category, keyword, author)):
         draft = _draft(name, interest, paper, category, keyword, author)
-        changed = services.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
+        changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
         for note in changed.notes:
             warn(f"note: {note}")
         if changed.imported:
             say(f"{count_of(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
     else:
-        file = services.existing_profile(place, name) / "profile.json"
+        file = profile_editing.existing_profile(place, name) / "profile.json"
         if not _edited_by_hand(file, place.lock):
             return say(f"{file} is unchanged.")
     say(f"Profile {name} is saved. Next: `paper-assets run --profile {name}`")
@@ -221,17 +221,17 @@ def remove(
 ) -> None:
     """Remove a profile. It is kept for 30 days, with its ratings and lists; `profile restore` brings it back."""
     place = _place()
-    services.existing_profile(place, name)
+    profile_editing.existing_profile(place, name)
     if not yes and sys.stdin.isatty() and not typer.confirm(f"Remove the profile {name}?"):
         return say("Nothing was removed.")
-    gone = services.remove_profile(place, name, now=_now())
+    gone = profile_editing.remove_profile(place, name, now=_now())
     say(f"Profile {name} is removed. `paper-assets profile restore {name}` brings it back until {gone.until:%Y-%m-%d}.")
 
 
 @profile.command()
 def rename(name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Its new name.")]) -> None:
     """Rename a profile, with its ratings and lists."""
-    say(f"Profile {name} is now {services.rename_profile(_place(), name, new_name).name}.")
+    say(f"Profile {name} is now {profile_editing.rename_profile(_place(), name, new_name).name}.")
 
 
 @profile.command()
@@ -239,7 +239,7 @@ def duplicate(
     name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Name of the copy.")]
 ) -> None:
     """Copy a profile under another name. Ratings are not copied, and the copy sends no digests."""
-    say(f"{services.duplicate_profile(_place(), name, new_name)} is a copy of {name}.")
+    say(f"{profile_editing.duplicate_profile(_place(), name, new_name)} is a copy of {name}.")
 
 
 @profile.command()
@@ -248,13 +248,13 @@ def restore(
     as_name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Another name for it.")] = None,
 ) -> None:
     """Restore a profile that was removed in the last 30 days."""
-    folder = services.restore_profile(_place(), name, now=_now(), as_name=as_name)
+    folder = profile_editing.restore_profile(_place(), name, now=_now(), as_name=as_name)
     say(f"Profile {folder.name} is back in {folder}.")
 
 
-def _place() -> services.Place:
+def _place() -> profile_editing.Place:
     settings = read_settings()
-    return services.Place(profiles_dir=settings.profiles_dir, home=settings.home, warehouse=open_warehouse())
+    return profile_editing.Place(profiles_dir=settings.profiles_dir, home=settings.home, warehouse=open_warehouse())
 
 
 def _now() -> datetime:
@@ -348,7 +348,7 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
             break
         except InvalidInput as fault:
             warn(f"{fault}\n")
-    taken = services.profile_names(place)
+    taken = profile_editing.profile_names(place)
     free = proposed_name(draft.name or next(iter(interests), "my-papers"), taken=taken)
     while True:
         answer = _line("Name of the profile", free or "my-papers")
@@ -371,7 +371,7 @@ def _line(question: str, default: str) -> str:
     return answer.strip()
 
 
-def _summary(place: services.Place, name: str) -> dict[str, Any]:
+def _summary(place: profile_editing.Place, name: str) -> dict[str, Any]:
     folder = place.profiles_dir / name
     error, interests = None, []
     try:
@@ -418,7 +418,7 @@ def _edited_by_hand(file: Path, lock: Path) -> bool:
             if file_version(copy) == version:
                 return False
             try:
-                record = services.check_record(read_json(copy), source="profile.json")
+                record = profile_editing.check_record(read_json(copy), source="profile.json")
                 break
             except InvalidProfile as fault:
                 if not sys.stdin.isatty() or not typer.confirm(f"{fault}\nEdit again?", default=True):
