@@ -33,7 +33,7 @@ class ProcessId:
 
 def this_process() -> ProcessId:
     """Return the id of the calling process."""
-    return process_named(os.getpid())
+    return _own_id(os.getpid())
 
 
 def process_named(pid: int) -> ProcessId:
@@ -80,6 +80,11 @@ def command_of(pid: int) -> str:
         return ""
     line = " ".join(command.split())
     return line if len(line) <= _LONGEST_COMMAND else f"{line[: _LONGEST_COMMAND - 3]}..."
+
+
+@cache
+def _own_id(pid: int) -> ProcessId:  # by number: a forked process has another one
+    return process_named(pid)
 
 
 @cache
