@@ -64,6 +64,8 @@ class ToolSet:
         """Return the tools in the order in which they are written, each with its title and hints."""
         for name, method in vars(type(self)).items():
             if callable(method) and not name.startswith("_"):
+                if "served" not in method.__dict__:
+                    raise TypeError(f"{type(self).__name__}.{name} is public: mark it with @served, or begin it with _")
                 title, hints, if_allowed = method.__dict__["served"]
                 if if_allowed(self.settings):
                     yield getattr(self, name), title, hints
