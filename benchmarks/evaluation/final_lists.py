@@ -32,7 +32,7 @@ from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, RankingTask, Vecto
 from paper_assets.ranking.relevance import interest_queries, liked_ids
 from paper_assets.ranking.scoring import best_first
 from paper_assets.settings import ScoringConfig
-from paper_assets.stores.papers import papers_between, papers_by_id, submission_days
+from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 
 MODES: tuple[str, ...] = get_args(InterestMode)
@@ -119,7 +119,8 @@ def judged_day(
     content = profile.content
     options = ranking_options(profile, {"purpose": None if purpose == OWN else purpose, "top_k": top_k})
     first = as_of - timedelta(days=content.feed.window_days - 1)
-    days = submission_days(warehouse, sorted(judged.grades))
+    graded = papers_from_table(papers_by_id(warehouse, sorted(judged.grades)))
+    days = {paper.paper_id: paper.day for paper in graded if paper.day}
     in_window = {paper: grade for paper, grade in judged.grades.items() if first <= days.get(paper, as_of) <= as_of}
     papers = papers_between(warehouse, first, as_of, categories=content.feed.categories)
     liked = liked_ids(content.interests)
