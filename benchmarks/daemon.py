@@ -81,9 +81,8 @@ def as_make_dev(desk: Desk) -> Iterator["subprocess.Popen[bytes]"]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        workspace = Path(__file__).parents[1] / "workspace.yaml"
         started = subprocess.Popen(
-            [sys.executable, "-m", "paper_assets.interfaces.supervisor", "-w", str(workspace), "-p", str(port)],
+            [sys.executable, "-m", "paper_assets.interfaces.supervisor", "-p", str(port)],
             cwd=desk.folder,
             env={**os.environ, **desk.environment},
             stdout=log,

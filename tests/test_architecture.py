@@ -161,7 +161,7 @@ def test_no_folder_or_module_has_a_meaningless_name() -> None:
 def test_importing_the_graph_loads_no_model_no_vector_store_and_no_reader_of_pdfs_and_phone_numbers() -> None:
     heavy = "torch, chromadb, matplotlib, openvino, sentence_transformers, transformers, pypdfium2, phonenumbers"
     code = (
-        "import sys, paper_assets.defs.runs, paper_assets.defs.automation; "
+        "import sys, paper_assets.definitions, paper_assets.defs.runs; "
         f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

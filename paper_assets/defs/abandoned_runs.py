@@ -13,17 +13,14 @@ from typing import Any
 import dagster as dg
 from dagster import DagsterRunStatus
 
-from paper_assets.defs.change_detection import ChangeDrivenSensor, remember_unchanged, state_of
 from paper_assets.defs.instance import remove_old_logs
 from paper_assets.errors import StoreBusy
 from paper_assets.pipeline.health import repair
-from paper_assets.pipeline.workspace import Workspace
 from paper_assets.processes import ProcessId, command_of, is_gone, parse_process, this_process
 
 # Tag of a run: the process that executes it. Dagster hides tags with this prefix; the list of runs would show a line of
 # JSON for each run.
 PROCESS = ".dagster/paper_assets_process"
-_NAME = "abandoned_runs"
 _INTERVAL = 30  # seconds
 _STARTS_WITHIN = 60  # seconds; a run names its process once that has loaded the graph
 _SLOT_PAUSE = 0.5  # seconds between two attempts to claim a slot; a run takes seconds at least
@@ -95,24 +92,20 @@ def slot_holders(instance: dg.DagsterInstance, pool: str) -> str:
     return "; ".join(held) or "another run"
 
 
-def _fail_abandoned(context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
-    state, instance = state_of(), context.instance
-    ended = fail_abandoned_runs(instance, launcher_since=_LOADED_AT)
-    remove_old_logs(instance, Path(instance.root_directory))
-    if ended:
-        repair(workspace)
-    elif not runs_in_progress(instance):
-        remember_unchanged(_NAME, state and (state, context.cursor), instance)
-    return dg.SkipReason(f"failed runs without a process: {', '.join(ended)}" if ended else "every run has its process")
-
-
-abandoned_runs = ChangeDrivenSensor(
-    name=_NAME,
-    evaluation_fn=_fail_abandoned,
-    description="Fails runs whose process has ended and frees their slots; the daemon retries them.",
+@dg.sensor(
+    description="Fails runs whose process has ended and frees their slots; what they were to make is due again.",
+    required_resource_keys={"workspace"},
     minimum_interval_seconds=_INTERVAL,
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
+def abandoned_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+    """Fail the runs whose process has ended, and remove old logs."""
+    instance = context.instance
+    ended = fail_abandoned_runs(instance, launcher_since=_LOADED_AT)
+    remove_old_logs(instance, Path(instance.root_directory))
+    if ended:
+        repair(context.resources.workspace)
+    return dg.SkipReason(f"failed runs without a process: {', '.join(ended)}" if ended else "every run has its process")
 
 
 def _free_slots(instance: dg.DagsterInstance) -> None:

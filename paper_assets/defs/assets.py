@@ -1,52 +1,83 @@
 """Define every step of the pipeline as a Dagster asset: partitions, dependencies, checks, versions and metadata.
 
-Belongs here: the translation, once for all steps. Not here: what a step does, shows or checks (pipeline/).
+`asset_of` is the translation, once for all steps; below it each asset has its name. To add one, add a line there. Not
+here: what a step does, shows or checks (pipeline/).
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
 
 import dagster as dg
-from pydantic import Field
+from pydantic import BaseModel, Field, create_model
+from pydantic.fields import FieldInfo
 
-from paper_assets.defs.automation import CONDITIONS
+from paper_assets.defs.due import FAILING, failing_partitions
 from paper_assets.defs.external_assets import reader_ratings, research_profile
 from paper_assets.defs.partitions import any_day, partition_key, partition_of, partitions_of
 from paper_assets.defs.reports import ATTENDED, materializations, separate_events, user_errors_as_failures
 from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.models.minilm import one_blas_thread
+from paper_assets.pipeline import archive, digests, embeddings, gatekeeper, papers, preferences, retrievals, rewrites
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.papers import ACCEPT_FEWER
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, failure_of
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import RankingOptions
+from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.weights import Weights
 
 
-class RankingRunConfig(dg.Config):
+class _RankingRunConfig(dg.Config):
     """Ranking options of one run, set in the UI. An empty one is taken from the profile, else from the defaults."""
-
-    top_k: int | None = Field(default=None, description="Papers in the list.")
-    purpose: str | None = Field(
-        default=None, description="general, literature_review, implementation or idea_generation."
-    )
-    ranking_mode: str | None = Field(default=None, description="balanced, novelty, practicality or diversity.")
-    include_contrastive: bool | None = Field(
-        default=None, description="Whether the last place goes to a paper that differs from the others."
-    )
-    contrastive_type: str | None = Field(default=None, description="method, assumption or domain.")
-    enable_llm_verification: bool | None = Field(
-        default=None, description="Whether a language model is asked about papers of middling relevance."
-    )
-    interest_mode: str | None = Field(default=None, description="seed, lanes, library or hybrid.")
-    weights: dict[str, float] | None = Field(
-        default=None, description="The weight of each dimension by name; they sum to 1."
-    )
 
     def options(self) -> dict[str, Any]:
         """Return the options that were set."""
-        return {name: value for name, value in self.model_dump().items() if value is not None}
+        values = self.model_dump(exclude_none=True)
+        return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _field(name: str, options: type[BaseModel]) -> Any:
+    """Return the optional run config of an option; an enumeration lets Dagster's editor complete and refuse values."""
+    option = options.model_fields[name]
+    values = get_args(option.annotation) if get_origin(option.annotation) is Literal else ()
+    kind: Any = Enum(name, {value: value for value in values}) if values else option.annotation
+    limits = f" {describe_limits(option)}".rstrip()
+    return kind | None, Field(default=None, description=f"{option.description or ''}{limits}".strip() or None)
+
+
+def describe_limits(option: FieldInfo) -> str:
+    """Return the bounds of a number in words."""
+    low, high = (
+        next((getattr(each, end) for each in option.metadata if hasattr(each, end)), None) for end in ("ge", "le")
+    )
+    return f"From {low} to {high}." if low is not None and high is not None else ""
+
+
+_WeightsRunConfig: Any = create_model(
+    "WeightsRunConfig", __base__=dg.Config, **{name: _field(name, Weights) for name in Weights.model_fields}
+)
+_OPTIONS = (
+    "top_k",
+    "purpose",
+    "ranking_mode",
+    "include_contrastive",
+    "contrastive_type",
+    "enable_llm_verification",
+    "interest_mode",
+)
+RankingRunConfig: Any = create_model(
+    "RankingRunConfig",
+    __base__=_RankingRunConfig,
+    **{name: _field(name, RankingOptions) for name in _OPTIONS},
+    weights=(_WeightsRunConfig | None, Field(default=None, description="The weight of each dimension; the sum is 1.")),
+)
 
 
 class PapersRunConfig(dg.Config):
@@ -62,13 +93,16 @@ class PapersRunConfig(dg.Config):
         return {ACCEPT_FEWER: True} if self.accept_fewer else {}
 
 
-RUN_CONFIG: dict[str, type[RankingRunConfig] | type[PapersRunConfig]] = {
+RUN_CONFIG: dict[str, Any] = {
     "gatekeeper": RankingRunConfig,
     "arxiv_papers": PapersRunConfig,
 }
-
-
+# A list is expected each working day: a weekend with a holiday is three and a half days.
+FRESHNESS = {
+    "scored_rankings": dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=84), warn_window=timedelta(hours=36))
+}
 _DESCRIBED_TOGETHER = 20  # partitions reported in one opening of the store; writers wait half a second for them
+_RECENT_DAYS = 14  # that a check looks at when it is executed alone
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
@@ -89,9 +123,8 @@ def asset_of(step: Step) -> dg.AssetsDefinition:
         name=step.name,
         specs=[_spec(step, product) for product in step.products],
         check_specs=[_check_spec(product, check) for product in step.products for check in product.checks],
-        can_subset=len(step.products) > 1,
+        can_subset=True,  # so that each check can be executed alone
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=chunk) if chunk else None,
-        retry_policy=dg.RetryPolicy(max_retries=step.retries, delay=step.retry_delay, backoff=dg.Backoff.EXPONENTIAL),
         pool=step.pool,
         # Independent steps are made in their order, not by name: a list before the answers to questions.
         op_tags={"dagster/priority": f"{len(STEPS) - STEPS.index(step)}"},
@@ -109,7 +142,7 @@ def _spec(step: Step, product: Product) -> dg.AssetSpec:
         group_name=step.group,
         code_version=step.code_version,
         partitions_def=partitions_of(step.grid),
-        automation_condition=CONDITIONS[step.trigger],
+        freshness_policy=FRESHNESS.get(product.name),
         skippable=True,
     )
 
@@ -123,17 +156,20 @@ def _check_spec(product: Product, check: Check) -> dg.AssetCheckSpec:
 def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[Any]:
     """Make the partitions of the run and report those that were made; then fail the run if some failed."""
     wanted = frozenset(key.to_user_string() for key in context.selected_asset_keys)
-    asked = [WHOLE] if step.grid is Grid.WHOLE else partition_of(step.grid, context.partition_keys)
+    products = [product for product in step.products if product.name in wanted]
     attended = ATTENDED in context.run.tags  # a command's run has one step
     alone = attended or len(context.run.asset_selection or ()) == len(wanted)
     with user_errors_as_failures(context):
+        if not wanted:
+            yield from _only_checked(step, context, workspace)
+            return
+        asked = _asked(step, context)
         if not attended:  # a command does this before its first run
             repair(workspace)
-        products = [product for product in step.products if product.name in wanted]
         with one_blas_thread():
             made = step.make(workspace, asked, wanted)
             described = [describe(step, product, workspace, made) for product in products]
-            checked = [check_made(step, product, workspace, made) for product in products]
+            checked = [check_made(step, product, context, workspace, made) for product in products]
         unreported = {each: error for found in described for each, error in found.failures.items()}
         rejected = {each: error for found in checked for each, error in found.failures.items()}
         workspace.on_made(replace(made, failures={**unreported, **rejected, **made.failures}))
@@ -144,11 +180,42 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
             if failure is not None:  # the output of the op would count for all requested partitions
                 yield from separate_events(product.name, keyed)
             else:
-                yield from materializations(product.name, keyed, checks.results(product), last=alone)
+                yield from materializations(product.name, keyed, checks.results, last=alone)
             also_changed = {partition_key(step.grid, each): report for each, report in reports.of_others.items()}
             yield from separate_events(product.name, also_changed)
         if failure is not None:
             raise failure
+
+
+def _asked(step: Step, context: dg.AssetExecutionContext) -> list[Partition]:
+    return [WHOLE] if step.grid is Grid.WHOLE else partition_of(step.grid, context.partition_keys)
+
+
+def _only_checked(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.AssetCheckResult]:
+    """Evaluate the selected checks of what is stored: of the run's partitions, or of the last two weeks."""
+    asked = _asked(step, context) if context.has_partition_key or context.has_partition_key_range else None
+    stored = recent_partitions(step, workspace) if asked is None else asked
+    made = Made(new=dict.fromkeys(stored, False))
+    for product in step.products:
+        yield from check_made(step, product, context, workspace, made).results
+
+
+def recent_partitions(step: Step, workspace: Workspace) -> list[Partition]:
+    """Return the stored partitions of the last two weeks."""
+    with workspace.warehouse.read_together() as opened:
+        together, days = replace(workspace, warehouse=opened), [*paper_counts(opened)]
+        newest = latest_day(opened, until=workspace.clock().date())
+        if step.grid is Grid.WHOLE or newest is None:
+            return [WHOLE] if step.grid is Grid.WHOLE else []
+        first = max(newest - timedelta(days=_RECENT_DAYS - 1), days[0], workspace.settings.first_day)
+        recent = [first + timedelta(days=at) for at in range((newest - first).days + 1)]
+        if step.grid is Grid.DAY:
+            return [Partition(day) for day in recent]
+        profiles = find_profiles(workspace.settings.profiles_dir).readable
+        tracked = replace(step.tracked, backfills=True)
+        asked = partitions_of_days(tracked, profiles, recent, first_day=first)
+        stored = step.tracked.stored(together, asked)
+        return [each for each in asked if stored.get(each) is not None]
 
 
 @dataclass(slots=True)
@@ -190,41 +257,55 @@ def _reading_together(step: Step, workspace: Workspace) -> Iterator[Workspace]:
 class ChecksMade:
     """The outcome of a product's checks, and the partitions of profiles that fail a blocking one."""
 
-    outcomes: dict[str, Checked] = field(default_factory=dict)
+    results: list[dg.AssetCheckResult] = field(default_factory=list)
     failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
 
-    def results(self, product: Product) -> list[dg.AssetCheckResult]:
-        """Return the outcomes as Dagster records them."""
-        return [
-            dg.AssetCheckResult(
-                asset_key=product.name,
-                check_name=check.name,
-                passed=self.outcomes[check.name].passed,
-                severity=dg.AssetCheckSeverity.ERROR if check.serious else dg.AssetCheckSeverity.WARN,
-                metadata=dict(self.outcomes[check.name].counted),
-            )
-            for check in product.checks
-        ]
 
-
-def check_made(step: Step, product: Product, workspace: Workspace, made: Made) -> ChecksMade:
-    """Check what was made; a failing blocking check is repeated for each profile, because it stops no other.
+def check_made(
+    step: Step, product: Product, context: dg.AssetExecutionContext, workspace: Workspace, made: Made
+) -> ChecksMade:
+    """Check what was made, and again what failed before: a failure stays until its partition passes.
 
     If nothing could be made, there is nothing to check, and the run fails without outcomes.
     """
     found, done = ChecksMade(), list(made.new)
     if not done and made.failures:
         return found
-    for check in product.checks:
+    selected = {key.name for key in context.selected_asset_check_keys if key.asset_key.to_user_string() == product.name}
+    checks = [check for check in product.checks if check.name in selected]
+    before = failing_partitions(context.instance, product.name, [check.name for check in checks]) if checks else {}
+    for check in checks:
         with _reading_together(step, workspace) as reading:
-            found.outcomes[check.name] = outcome = holds(check, reading, done, made)
-        if check.blocking and not outcome.passed:
-            for profile in dict.fromkeys(each.profile for each in done):
-                own = [each for each in done if each.profile == profile]
-                if not holds(check, workspace, own, made).passed:
-                    reason = f"check {check.name} of {product.name} failed for {profile or 'all'}"
-                    found.failures |= dict.fromkeys(own, PaperAssetsError(reason))
+            outcome = holds(check, reading, done, made)
+            failing = [] if outcome.passed else _failing(check, reading, done, made)
+            others = [each for each in before[check.name] if each not in made.new]
+            failing += [each for each in others if not holds(check, reading, [each], Made(new={each: False})).passed]
+        counted = {**outcome.counted, **({FAILING: [*map(_day_and_profile, failing)]} if failing else {})}
+        found.results.append(
+            dg.AssetCheckResult(
+                asset_key=product.name,
+                check_name=check.name,
+                passed=not failing,
+                severity=dg.AssetCheckSeverity.ERROR if check.serious else dg.AssetCheckSeverity.WARN,
+                metadata=counted,
+            )
+        )
+        if check.blocking:
+            profiles = {each.profile for each in failing}
+            for each in done:
+                if each.profile in profiles:
+                    reason = f"check {check.name} of {product.name} failed for {each.profile or 'all'}"
+                    found.failures[each] = PaperAssetsError(reason)
     return found
+
+
+def _failing(check: Check, workspace: Workspace, done: Sequence[Partition], made: Made) -> list[Partition]:
+    """Return the partitions that fail a check alone; all of them if none does."""
+    return [each for each in done if not holds(check, workspace, [each], made).passed] or [*done]
+
+
+def _day_and_profile(partition: Partition) -> list[str | None]:
+    return [partition.day.isoformat() if partition.day else None, partition.profile]
 
 
 def holds(check: Check, workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
@@ -237,7 +318,24 @@ def holds(check: Check, workspace: Workspace, partitions: Sequence[Partition], m
         return Checked(passed=False, counted={"error": f"{named_error(error, check.name)}"})
 
 
-_MADE = tuple(asset_of(step) for step in STEPS)
+arxiv_papers = asset_of(papers.STEP)
+paper_embeddings = asset_of(embeddings.STEP)
+preference_model = asset_of(preferences.STEP)
+filtered_candidates = scored_rankings = asset_of(gatekeeper.STEP)  # made together, or each alone
+balanced_retrievals = asset_of(retrievals.STEP)
+paper_rewrites = asset_of(rewrites.STEP)
+best_practice_archive = asset_of(archive.STEP)
+reading_digests = asset_of(digests.STEP)
 
-
-ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (research_profile, reader_ratings, *_MADE)  # the whole lineage
+ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (  # the whole lineage
+    research_profile,
+    reader_ratings,
+    arxiv_papers,
+    paper_embeddings,
+    preference_model,
+    scored_rankings,
+    balanced_retrievals,
+    paper_rewrites,
+    best_practice_archive,
+    reading_digests,
+)

@@ -14,11 +14,13 @@ from paper_assets.defs.partitions import profiles
 from paper_assets.errors import StoreError, named_error
 from paper_assets.learning.ratings import RATING_VALUES, TrainingInputs, training_inputs_of
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
+from paper_assets.pipeline.staleness import LEARNING
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.stores.feedback import rated_profiles
+from paper_assets.stores.feedback import NOTHING_RATED, rated_profiles
 
 _DATA_VERSION = "dagster/data_version"  # tag
+_NO_RATINGS = ""  # as no version is known
 
 T = TypeVar("T")
 
@@ -76,9 +78,19 @@ def report_profiles(instance: dg.DagsterInstance, found: ProfilesFound) -> Profi
     changes = profile_changes(known_hashes(instance), found)
     if changes.added:
         instance.add_dynamic_partitions(str(profiles.name), list(changes.added))
+        for name in changes.added:
+            for event in _nothing_rated(name):
+                instance.report_runless_asset_event(event)
     for _, event in _each("profile", changes.changed, lambda name: profile_event(found.readable[name])):
         instance.report_runless_asset_event(event)
     return changes
+
+
+def _nothing_rated(profile: str) -> Iterator[dg.AssetMaterialization]:
+    """Report a new reader's ratings and model as empty: the UI would warn at each run that both are missing."""
+    for asset, version in ((reader_ratings.key, _NO_RATINGS), (dg.AssetKey(LEARNING.name), NOTHING_RATED)):
+        metadata = {"state": "nothing rated yet"}
+        yield dg.AssetMaterialization(asset, partition=profile, tags={_DATA_VERSION: version}, metadata=metadata)
 
 
 reader_ratings = dg.AssetSpec(
@@ -96,7 +108,7 @@ def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str,
     A profile whose ratings fail unexpectedly is left out.
     """
     versions = known_versions(instance, reader_ratings.key.to_user_string())
-    known = {name: versions.get(name) for name in _partitions(instance)}
+    known = {name: versions.get(name) or None for name in _partitions(instance)}
     with_ratings, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
     wanted = [name for name in sorted(known) if known[name] or name in with_ratings]
     found = _each("ratings of", wanted, lambda name: training_inputs_of(workspace.warehouse, name, before=today))

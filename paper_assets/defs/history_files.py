@@ -18,7 +18,6 @@ INDEX = Path("history", "runs", "index.db")  # materializations and their versio
 RUNS = Path("history", "runs.db")
 DATABASES = (RUNS, INDEX, Path("schedules", "schedules.db"))
 HISTORY = ("history", "schedules", "storage")  # folders of the history
-JOB = "make_"  # prefix of the job of a command's run, before the name of the asset that it makes
 _IN_PROGRESS = ("STARTING", "STARTED", "CANCELING")
 _ENDS = ("start", "end")
 _ELSEWHERE = re.compile(rb"^(?:run_)?storage:", re.MULTILINE)  # in the settings: the history is not in these files
@@ -80,18 +79,17 @@ def past_run(
     *,
     run_id: str,
     status: str,
-    job: str,
     assets: Sequence[str],
     tags: Mapping[str, str],
     start: float | None,
     end: float | None,
 ) -> PastRun:
-    """Describe a run; the job of a command's run names what it makes, because it selects no asset."""
+    """Describe a run by the fields in which Dagster keeps it."""
     keys = tags.get("dagster/partition"), *(tags.get(f"dagster/asset_partition_range_{each}") for each in _ENDS)
     return PastRun(
         run_id=run_id,
         status=status.lower().replace("_", " "),
-        assets=tuple(sorted(assets)) or ((job.removeprefix(JOB),) if job.startswith(JOB) else ()),
+        assets=tuple(sorted(assets)),
         partitions=tuple(filter(None, keys)),
         began=datetime.fromtimestamp(start, UTC) if start else None,
         seconds=end - start if end and start else None,
@@ -103,7 +101,6 @@ def _past_run(body: Mapping[str, Any], status: str, start: float | None, end: fl
     return past_run(
         run_id=body["run_id"],
         status=status,
-        job=body["pipeline_name"],
         assets=["/".join(key["path"]) for key in chosen["__frozenset__"]],
         tags=body["tags"],
         start=start,

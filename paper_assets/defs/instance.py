@@ -15,10 +15,11 @@ from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import rmtree
 
 import dagster as dg
 
-from paper_assets.defs.dagster_internals import SqliteEventLogStorage, SqliteRunStorage
+from paper_assets.defs.dagster_internals import keep_engines
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
@@ -164,12 +165,12 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
 
 def keeps_files(instance: dg.DagsterInstance) -> bool:
     """Return whether the history is in the files of `history_files`, not on a database server."""
-    return isinstance(instance.event_log_storage, SqliteEventLogStorage) and isinstance(
-        instance.run_storage, SqliteRunStorage
-    )
+    storages = (instance.event_log_storage, instance.run_storage)
+    return [type(each).__name__ for each in storages] == ["SqliteEventLogStorage", "SqliteRunStorage"]
 
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
+    keep_engines()
     try:
         with server_errors_explained(os.environ):
             instance = dg.DagsterInstance.get()
@@ -263,7 +264,6 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
             past_run(
                 run_id=run.run_id,
                 status=run.status.value,
-                job=run.job_name,
                 assets=[key.to_user_string() for key in run.asset_selection or ()],
                 tags=run.tags,
                 start=record.start_time,
@@ -291,5 +291,6 @@ def remove_old_logs(instance: dg.DagsterInstance, dagster_home: Path) -> int:
         if run is None or run.is_finished:
             for part in (file, *file.parent.glob(f"{file.name}-*")):
                 part.unlink(missing_ok=True)
+            rmtree(dagster_home / "storage" / file.stem, ignore_errors=True)  # what it printed
             removed += 1
     return removed

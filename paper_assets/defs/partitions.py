@@ -3,7 +3,7 @@
 Belongs here: partition definitions, and their keys from and to the pipeline's partitions. Not here: assets, conditions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 import dagster as dg
@@ -48,3 +48,26 @@ def partition_of(grid: Grid, keys: Iterable[str]) -> list[Partition]:
         return ascending(Partition(date.fromisoformat(key)) for key in keys)
     pairs = (profile_days.get_partition_key_from_str(key).keys_by_dimension for key in keys)
     return ascending(Partition(date.fromisoformat(pair["day"]), pair["profile"]) for pair in pairs)
+
+
+PARTITIONS_TOGETHER = 500  # a rectangle that has reached this number takes no further profile
+
+
+def rectangles(due: Sequence[Partition], known: Sequence[str]) -> list[list[Partition]]:
+    """Split partitions into rectangles of days and profiles, as Dagster's runs take them.
+
+    Profiles with the same first and last day that are neighbours in `known`, Dagster's order, are in one rectangle.
+    """
+    place = {name: at for at, name in enumerate(known)}
+    days: dict[str | None, list[Partition]] = {}
+    for each in sorted(ascending(due), key=lambda each: place.get(each.profile or "", -1)):
+        days.setdefault(each.profile, []).append(each)
+    found: list[list[Partition]] = []
+    before: tuple[object, ...] = ()
+    for at, (profile, own) in enumerate(days.items()):
+        rectangle = own[0].day, own[-1].day, place.get(profile or "", -1) - at
+        if rectangle != before or len(found[-1]) >= PARTITIONS_TOGETHER:
+            found.append([])
+        found[-1] += own
+        before = rectangle
+    return found

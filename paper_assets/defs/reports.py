@@ -14,6 +14,7 @@ from typing import Any
 import dagster as dg
 from markupsafe import escape
 
+from paper_assets.defs.due import FAILURE, LASTING, PASSING
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy, named_error
 from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
 
@@ -99,22 +100,20 @@ def _drawn(value: Value) -> Any:
 def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]:
     """Fail the run with one line instead of a stack trace for errors that a user can cause.
 
-    The asset's retry policy applies only to temporary errors, and only if no person is waiting for the run.
+    A run is never repeated in its place among the runs. Its tag says whether the same error would come again.
     """
     try:
         yield
     except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
-        # Dagster's retry policy would start a stopped step again. The run has ended: canceled if it was terminated,
-        # otherwise failed, and the daemon retries it (run_retries).
         raise dg.Failure(description="stopped from outside", allow_retries=False) from None
     except PaperAssetsError as error:
-        lasts = isinstance(error, DoubtfulDay)  # for an hour, or until a person has checked it
-        is_temporary = (
-            isinstance(error, SourceError | StoreBusy | ClusterUnavailable)
-            and not lasts
-            and ATTENDED not in context.run.tags
-        )
-        raise dg.Failure(description=f"{error.code}: {error}", allow_retries=is_temporary) from None
+        # a doubtful day lasts for an hour, or until a person has checked it
+        passes = isinstance(error, SourceError | StoreBusy | ClusterUnavailable) and not isinstance(error, DoubtfulDay)
+        context.instance.add_run_tags(context.run.run_id, {FAILURE: PASSING if passes else LASTING})
+        raise dg.Failure(description=f"{error.code}: {error}", allow_retries=False) from None
+    except Exception:
+        context.instance.add_run_tags(context.run.run_id, {FAILURE: LASTING})
+        raise
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.TableMetadataValue:

@@ -6,29 +6,32 @@ Belongs here: what the command line needs from Dagster. Not here: printing, what
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import dagster as dg
 
 from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
 from paper_assets.defs.assets import ASSETS
+from paper_assets.defs.due import RANGE_END, RANGE_START, outdated
 from paper_assets.defs.external_assets import known_versions
-from paper_assets.defs.history_files import JOB
-from paper_assets.defs.partitions import partition_key
+from paper_assets.defs.partitions import partition_key, rectangles
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
 from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
 from paper_assets.paper import Paper
 from paper_assets.pipeline import embeddings, papers
-from paper_assets.pipeline.step import Made, Partition, Step, ascending, days_of, failure_of, stale
+from paper_assets.pipeline.step import Made, Partition, Step, ascending, days_of, failure_of
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
-_PARTITIONS_TOGETHER = 500  # a run that has reached this number takes no further profile
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 _BACKLOG = 1_000  # papers to embed; two days of them take some ten seconds
 _NICENESS = 10  # of a command that embeds a backlog beside a daemon
@@ -95,7 +98,7 @@ def bring_up_to_date(
     if step.name == embeddings.NAME and due:
         _yield_to_daemon(instance, workspace, due)
     known = list(instance.get_dynamic_partitions(str(profile_partitions.name)))
-    for todo in together(due, known):
+    for todo in rectangles(due, known):
         try:
             made = materialize(instance, workspace, step, todo[0], todo[-1])
         except Exception as error:
@@ -136,26 +139,6 @@ def _due(
         return []
 
 
-def together(due: Sequence[Partition], known: Sequence[str]) -> list[list[Partition]]:
-    """Split partitions into runs, each a rectangle of days and profiles, as Dagster's runs take them.
-
-    Profiles with the same first and last day that are neighbours in `known`, Dagster's order, are in one run.
-    """
-    place = {name: at for at, name in enumerate(known)}
-    days: dict[str | None, list[Partition]] = {}
-    for each in sorted(ascending(due), key=lambda each: place.get(each.profile or "", -1)):
-        days.setdefault(each.profile, []).append(each)
-    found: list[list[Partition]] = []
-    before: tuple[object, ...] = ()
-    for at, (profile, own) in enumerate(days.items()):
-        rectangle = own[0].day, own[-1].day, place.get(profile or "", -1) - at
-        if rectangle != before or len(found[-1]) >= _PARTITIONS_TOGETHER:
-            found.append([])
-        found[-1] += own
-        before = rectangle
-    return found
-
-
 def _record(step: Step, todo: Sequence[Partition], made: Made, done: RunResult) -> None:
     """Record what a run has made; a profile of which a partition failed or is missing has failed."""
     for profile in dict.fromkeys(each.profile for each in todo):
@@ -187,14 +170,10 @@ def _to_make(
     """
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
-        due = set(stale(step.tracked, workspace, partitions))
-        for product, reported in step.reported(workspace, partitions).items():
-            keys = {each: partition_key(step.grid, each) for each in reported}
-            known = known_versions(instance, product, list(keys.values()))
-            due |= {each for each, version in reported.items() if known.get(keys[each]) != version}
+        due = outdated(instance, workspace, step, partitions)
         reasons = {each: reason for each in due if (reason := step.tracked.waits_for(workspace, each))}
     done.waiting |= reasons
-    return [each for each in ascending(partitions) if each in due and each not in reasons]
+    return [each for each in due if each not in reasons]
 
 
 # The person at the terminal repeats a command. A daemon cannot, and ended the log of a failed run with a line on that.
@@ -209,11 +188,14 @@ def materialize(
     Raises PaperAssetsError with the run's one line if it failed otherwise.
     """
     keys = partition_key(step.grid, first), partition_key(step.grid, last)
-    span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+    span = {RANGE_START: keys[0], RANGE_END: keys[1]}
     outcomes: list[Made] = []
+    instance.compute_log_manager.capture_logs = _nothing_captured  # type: ignore[method-assign]
     with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
-        outcome = _job_of(step, replace(workspace, on_made=outcomes.append)).execute_in_process(
+        _current.workspace = replace(workspace, on_made=outcomes.append)
+        outcome = _job().execute_in_process(
             instance=instance,
+            asset_selection=[dg.AssetKey(name) for name in sorted(step.makes)],
             partition_key=keys[0] if first == last else None,
             tags={ATTENDED: "command", **_NOT_RETRIED, **process_tag(), **({} if first == last else span)},
             raise_on_error=False,
@@ -246,8 +228,29 @@ def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, d
     return made
 
 
-def _job_of(step: Step, workspace: Workspace) -> dg.JobDefinition:
-    """Return a job named after what it makes; `dg.materialize` would show as `__ephemeral_asset_job__` in the UI."""
-    name = f"{JOB}{step.products[-1].name}"
-    job = dg.define_asset_job(name, selection=sorted(step.makes))
-    return dg.Definitions(jobs=[job], assets=ASSETS, resources={"workspace": workspace}).resolve_job_def(name)
+@contextmanager
+def _nothing_captured(log_key: Sequence[str]) -> Iterator[Any]:
+    """Keep no output of a command's run: the person at the terminal sees it.
+
+    Dagster copies it by two processes, which it could end only after a minute where signals are blocked, as in a
+    command.
+    """
+    urls = dict.fromkeys(("external_url", "external_stdout_url", "external_stderr_url", "shell_cmd"))
+    yield SimpleNamespace(log_key=log_key, **urls)
+
+
+class _Current:
+    """The workspace of the step that runs now: a command makes one after the other."""
+
+    workspace: Workspace
+
+
+_current = _Current()
+
+
+@cache
+def _job() -> dg.JobDefinition:
+    """Return the job of all assets, as the UI runs them, so that the UI lists a command's run by its assets."""
+    workspace = dg.ResourceDefinition(lambda _: _current.workspace)
+    definitions = dg.Definitions(assets=ASSETS, resources={"workspace": workspace}, executor=dg.in_process_executor)
+    return definitions.resolve_implicit_global_asset_job_def()

@@ -1,57 +1,123 @@
-"""Dagster's development services, with this project's daemon and UI in place of Dagster's.
+"""Run Dagster's code server, daemon and UI, as its documentation deploys them, until one of them ends.
 
-    python -m paper_assets.defs.services -w workspace.yaml
+    python -m paper_assets.defs.services [-p PORT] [-h HOST] [-m MODULE | -w WORKSPACE.yaml]
 
-takes the options of `dagster dev`. `interfaces/supervisor.py` starts it and ends it. `dagster dev` runs daemon and UI
-as processes; this module replaces their commands (`daemon.py`, `interfaces/graph_page.py`).
+interfaces/supervisor.py starts it and ends it. Daemon and UI start through this package: the daemon keeps its database
+files open (dagster_internals.py), and the UI has a guard against requests of other sites (interfaces/graph_page.py).
 """
 
+import argparse
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
+
+import dagster as dg
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
-from paper_assets.defs.dagster_internals import forget_future_ticks, notice_failures, run_dev
+from paper_assets.defs.dagster_internals import keep_engines
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.locks import store_lock
 from paper_assets.small_files import make_files_private
 
-_OURS = {"dagster_webserver": "paper_assets.interfaces.graph_page", "dagster._daemon": "paper_assets.defs.daemon"}
-
-# Options that name what to load, or that load nothing.
-_TARGETS = (
-    "-w",
-    "--workspace",
-    "--empty-workspace",
-    "-m",
-    "--module",
-    "-f",
-    "--python-file",
-    "--package-name",
-    "--help",
-)
-_CLOCK_TOLERANCE = 60.0  # seconds
+_THIS = (sys.executable, "-m", "paper_assets.defs.services")
+_DAEMON = "--daemon"  # first argument of the process that is the daemon
+_MODULE = "paper_assets.definitions"
+_WORKSPACE = ".services.yaml"  # in DAGSTER_HOME
 _SERVICES = ".services"  # in DAGSTER_HOME; its lock is held by one `make dev`
+_CLOCK_TOLERANCE = 60.0  # seconds
+_TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
+_SERVER_STARTS_WITHIN = 120.0  # seconds; on a busy machine importing the graph takes half a minute
+_SILENCE = 3_600  # seconds without a sign of life after which an old code server ends; a laptop sleeps
+_POLL = 0.2  # seconds
 
 
 def main() -> None:
-    """Run the code server, the daemon and the UI."""
-    make_files_private()  # inherited by the daemon's runs
+    """Run the services, or the daemon alone."""
+    make_files_private()  # inherited by the runs
+    if sys.argv[1:2] == [_DAEMON]:
+        del sys.argv[1]
+        keep_engines()
+        (command,) = entry_points(group="console_scripts", name="dagster-daemon")
+        command.load()()
+        return
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts `command &` of a script so
-        # Dagster handles SIGTERM as SIGINT, so that neither would end it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not any(argument.startswith(_TARGETS) for argument in sys.argv[1:]):
-        sys.argv += ["-w", str(Path(__file__).with_name("workspace.yaml"))]
+    given = _arguments().parse_args()
+    home = Path(os.environ["DAGSTER_HOME"])
     try:
-        with _only_services(Path(os.environ["DAGSTER_HOME"])):
-            run_dev(_OURS)
+        with _only_services(home), suppress(KeyboardInterrupt):
+            sys.exit(_serve(given, home))
     except PaperAssetsError as error:
         sys.exit(f"{error}")
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, description=__doc__)
+    parser.add_argument("-p", "--port", default="3000")
+    parser.add_argument("-h", "--host", default="127.0.0.1")
+    parser.add_argument("-m", "--module", default=_MODULE)
+    parser.add_argument("-w", "--workspace")
+    parser.add_argument("--empty-workspace", action="store_true")
+    parser.add_argument("--help", action="help")
+    return parser
+
+
+def _serve(given: argparse.Namespace, home: Path) -> int:
+    """Start the processes and wait until one of them ends; return its exit code."""
+    running: list[subprocess.Popen[bytes]] = []
+    target = ["--empty-workspace"] if given.empty_workspace else ["-w", given.workspace]
+    if not given.empty_workspace and given.workspace is None:
+        port = _free_port()
+        workspace = home / _WORKSPACE
+        target = ["-w", f"{workspace}"]
+        location = f"host: 127.0.0.1\n      port: {port}\n      location_name: paper_assets"
+        workspace.write_text(f"load_from:\n  - grpc_server:\n      {location}\n", encoding="utf-8")
+        running.append(_started(_code_server(given.module, port)))
+        _wait_for(port, running[0])
+    page = [sys.executable, "-m", "paper_assets.interfaces.graph_page", "-p", given.port, "-h", given.host]
+    running.append(_started([*_THIS, _DAEMON, "run", *target]))
+    running.append(_started([*page, *target]))
+    try:
+        while all(process.poll() is None for process in running):
+            time.sleep(_POLL)
+    finally:
+        for process in running:
+            process.terminate()
+    return next((process.returncode or 1 for process in running if process.returncode is not None), 1)
+
+
+def _code_server(module: str, port: int) -> list[str]:
+    options = ["-m", module, "-p", f"{port}", "-h", "127.0.0.1", "--location-name", "paper_assets"]
+    command = [sys.executable, "-m", "dagster", "code-server", "start", *options]
+    return [*command, "--use-python-environment-entry-point", "--heartbeat-ttl", f"{_SILENCE}"]
+
+
+def _started(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([*command], stdin=subprocess.DEVNULL)
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
+    """Wait until the code server listens; daemon and UI would report that it cannot be reached."""
+    ends = time.monotonic() + _SERVER_STARTS_WITHIN
+    while server.poll() is None and time.monotonic() < ends:
+        with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port), timeout=1)):
+            return
+        time.sleep(_POLL)
 
 
 @contextmanager
@@ -69,10 +135,24 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                     f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
                     "PAPER_ASSETS_HOME to other folders"
                 ) from None
-            notice_failures(instance)
             fail_abandoned_runs(instance, never_start=True)
             forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
         yield
+
+
+def forget_future_ticks(instance: dg.DagsterInstance, *, now: float) -> list[str]:
+    """Remove the times of ticks that are later than `now` (seconds since 1970); return the names of their sensors.
+
+    After the clock was set back Dagster evaluates no sensor until it passes the last tick.
+    """
+    found = []
+    for state in instance.all_instigator_state():
+        data: Any = state.instigator_data
+        future = {name: None for name in _TICK_TIMES if (getattr(data, name, None) or 0.0) > now}
+        if future:
+            instance.update_instigator_state(state.with_data(data._replace(**future)))
+            found.append(state.name)
+    return found
 
 
 if __name__ == "__main__":

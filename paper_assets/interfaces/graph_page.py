@@ -10,7 +10,7 @@ from dagster_webserver.cli import cli
 from dagster_webserver.webserver import DagsterWebserver
 from starlette.middleware import Middleware
 
-from paper_assets.defs.dagster_internals import reduce_idle_work
+from paper_assets.defs.dagster_internals import keep_engines
 from paper_assets.interfaces.server_guard import LocalOnly
 
 
@@ -23,7 +23,7 @@ class GuardedWebserver(DagsterWebserver):
 
 def main() -> None:
     """Serve until the process is ended."""
-    reduce_idle_work()
+    keep_engines()
     dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
     cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
 

@@ -48,7 +48,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 
 def _practices_of(workspace: Workspace, made: Made) -> list[BestPractice]:
-    return best_practices(workspace.warehouse, made.details.collection)
+    return best_practices(workspace.warehouse, workspace.settings.archive)
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
@@ -149,7 +149,9 @@ def _pii_in(practice: BestPractice) -> str:
 
 
 def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    archive: Archive = made.details
+    archive: Archive = made.details or archive_of(
+        workspace.settings, workspace.warehouse, workspace.vector_index, workspace.embedder()
+    )
     if archive.embedder is None:
         return NO_MODEL
     ids = sorted(each.id for each in _practices_of(workspace, made))
@@ -190,6 +192,5 @@ STEP = Step(
     code_version="1",
     make=_make,
     reported=_reported,
-    trigger="new_rewrites",
     partitions_per_run=None,
 )

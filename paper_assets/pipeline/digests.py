@@ -271,5 +271,4 @@ STEP = Step(
     make=_make,
     reported=_reported,
     reports_only_read=True,
-    trigger="new_reading",
 )

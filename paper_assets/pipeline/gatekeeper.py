@@ -452,5 +452,4 @@ STEP = Step(
     make=_make,
     reported=_reported,
     reports_only_read=True,
-    trigger="new_papers_or_profile",
 )

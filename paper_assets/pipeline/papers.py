@@ -283,8 +283,6 @@ STEP = Step(
     code_version="1",
     make=_make,
     partitions_per_run=31,
-    retries=3,
-    retry_delay=120,
     pool="arxiv",
 )
 

@@ -244,5 +244,4 @@ STEP = Step(
     group="profiles",
     code_version=CODE_VERSION,
     make=_make,
-    trigger="new_ratings",
 )

@@ -362,7 +362,6 @@ STEP = Step(
     group="reading",
     code_version=CODE_VERSION,
     make=_make,
-    trigger="new_papers_or_profile",
 )
 
 

@@ -26,7 +26,7 @@ from paper_assets.errors import (
 from paper_assets.models.llm_config import Usage
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.rewrite_items import known_step, wanted_items
-from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, decided_lately
+from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, UNFINISHED, decided_lately
 from paper_assets.pipeline.step import (
     Bars,
     Check,
@@ -256,7 +256,7 @@ def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[
         NAME: {
             each: version_of(rewrites_of(workspace.warehouse, profile=each.of_profile, day=each.of_day))
             for each, stored in REWRITES.stored(workspace, partitions).items()
-            if stored not in (None, NO_REWRITES)
+            if stored and stored != NO_REWRITES and not stored.startswith(UNFINISHED)
         }
     }
 
@@ -348,7 +348,15 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     )
 
 
+def _needs_model(item: RewriteItem, config: RewritingConfig) -> bool:
+    return isinstance(known_step(item, config=config), Write)
+
+
 def _nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    if made.details is None:  # the check is executed alone
+        config = workspace.settings.rewriting
+        items = [item for item in unfinished_items(workspace.warehouse) if _needs_model(item, config)]
+        return Checked(passed=not items, counted={"unfinished": len(items)})
     left = made.details.left
     return Checked(
         passed=not left.unfinished, counted={"unfinished": len(left.unfinished), "reason": left.reason or ""}
@@ -388,6 +396,5 @@ STEP = Step(
     code_version=CODE_VERSION,
     make=_make,
     reported=_reported,
-    trigger="new_ranking",
     pool="llm",
 )

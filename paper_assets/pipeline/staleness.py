@@ -54,7 +54,7 @@ from paper_assets.stores.warehouse import Warehouse
 GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be continued for this long is no longer tried
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
 _MISSING = "missing"  # content of missing pages; differs from that of every page
-_NOTHING_ASKED, NO_REWRITES = "no questions", "none"
+_NOTHING_ASKED, NO_REWRITES, UNFINISHED = "no questions", "none", "unfinished"
 
 
 def embedding_version(papers: str, model: str) -> str:
@@ -190,7 +190,7 @@ def _wanted(warehouse: Warehouse, profile: Profile, day: date) -> list[str]:
 
 
 def _stored_rewrites(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    """Return partitions whose rewrites, and those decided on lately, are all finished or waiting for a person."""
+    """Return the requested rewrites if they, and those decided on lately, are finished or wait for a person."""
     warehouse, found = workspace.warehouse, {}
     decided = decided_lately(warehouse, now=workspace.clock())
     requested = items_of(warehouse, [(each.of_day, each.of_profile) for each in partitions])
@@ -198,8 +198,14 @@ def _stored_rewrites(workspace: Workspace, partitions: Sequence[Partition]) -> M
         asked = requested.get((each.of_day, each.of_profile), [])
         items = rewrite_items(warehouse, dict.fromkeys([*asked, *decided]))
         left = [item for item in items if item.outcome is None]
-        found[each] = None if left and not _all_wait(left, workspace.settings.rewriting) else _named(asked)
+        unfinished = left and not _all_wait(left, workspace.settings.rewriting)
+        found[each] = f"{UNFINISHED}: {_progress(left)}" if unfinished else _named(asked)
     return found
+
+
+def _progress(items: Sequence[RewriteItem]) -> str:
+    """Return what changes with each attempt and decision."""
+    return " ".join(f"{item.item} {len(item.attempts)} {len(item.decisions)}" for item in items)
 
 
 def _all_wait(items: Iterable[RewriteItem], config: RewritingConfig) -> bool:
@@ -302,7 +308,11 @@ RANKINGS = Tracked(
     name="gatekeeper", grid=Grid.PROFILE_DAY, inputs=_ranking_inputs, stored=_stored_rankings, in_order=True
 )
 RETRIEVALS = Tracked(
-    name="balanced_retrievals", grid=Grid.PROFILE_DAY, inputs=_retrieval_inputs, stored=_stored_retrievals
+    name="balanced_retrievals",
+    grid=Grid.PROFILE_DAY,
+    inputs=_retrieval_inputs,
+    stored=_stored_retrievals,
+    reads_all_days=True,
 )
 REWRITES = Tracked(
     name="paper_rewrites",
@@ -313,7 +323,13 @@ REWRITES = Tracked(
     backfills=False,
 )
 ARCHIVE = on_request("best_practice_archive", Grid.WHOLE)  # due where Dagster knows another version than is stored
-DIGESTS = Tracked(name="reading_digests", grid=Grid.PROFILE_DAY, inputs=_digest_inputs, stored=_stored_digests)
+DIGESTS = Tracked(  # a decision on a rewrite and a failed delivery make earlier days due
+    name="reading_digests",
+    grid=Grid.PROFILE_DAY,
+    inputs=_digest_inputs,
+    stored=_stored_digests,
+    days_back=GIVEN_UP_AFTER.days,
+)
 
 # In the order in which a day is made; pipeline/steps.py lists the steps in the same order.
 TRACKED = (PAPERS, EMBEDDINGS, LEARNING, RANKINGS, RETRIEVALS, REWRITES, ARCHIVE, DIGESTS)

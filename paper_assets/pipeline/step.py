@@ -14,7 +14,7 @@ from datetime import date
 from enum import Enum
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -143,12 +143,6 @@ def days_of(partitions: Sequence[Partition]) -> list[date]:
     return sorted({each.of_day for each in partitions})
 
 
-# What triggers a step automatically (A2); defs/automation.py maps each to Dagster's conditions.
-Trigger = Literal[
-    "nothing", "new_papers", "new_papers_or_profile", "new_ratings", "new_ranking", "new_rewrites", "new_reading"
-]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
     """The result of one run of a step: for each partition whether it is new, or the failure that stopped it.
@@ -208,7 +202,8 @@ class Tracked:
     `inputs` returns for each partition the fingerprint of what it would be made from now, `stored` that of what it was
     made from (None: missing or incomplete): it is current if both are equal. `waits_for` describes what a partition
     waits for that no run can provide. `in_order`: a later day depends on the earlier ones of its profile. `backfills`:
-    every requested day is made, otherwise the last one.
+    every requested day is made, otherwise the last one. `reads_all_days`: it is made from papers of any day, so it
+    waits until a backlog of old days is done. `days_back`: earlier days that the daemon compares too.
     """
 
     name: str
@@ -218,6 +213,8 @@ class Tracked:
     waits_for: Callable[[Workspace, Partition], str | None] = lambda workspace, partition: None
     in_order: bool = False
     backfills: bool = True
+    reads_all_days: bool = False
+    days_back: int = 0
 
 
 def on_request(name: str, grid: Grid) -> Tracked:
@@ -241,12 +238,9 @@ class Step:
     group: str
     code_version: str
     make: Callable[[Workspace, Sequence[Partition], frozenset[str]], Made]
-    trigger: Trigger = "nothing"
     reported: Reported = lambda workspace, partitions: {}
     reports_only_read: bool = False
     partitions_per_run: int | None = 100
-    retries: int = 2
-    retry_delay: int = 30  # seconds before the first one, twice as long before each further one
     pool: str | None = None
 
     @property
@@ -266,15 +260,24 @@ class Step:
 
 
 def stale(step: Tracked, workspace: Workspace, partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions that are out of date, ascending.
+    """Return the partitions that are out of date, ascending."""
+    return out_of_date(step, partitions, step.inputs(workspace, partitions), step.stored(workspace, partitions))
+
+
+def out_of_date(
+    step: Tracked,
+    partitions: Sequence[Partition],
+    inputs: Mapping[Partition, str],
+    stored: Mapping[Partition, str | None],
+) -> list[Partition]:
+    """Return the partitions whose inputs differ from what they were made from, ascending.
 
     If a step is made in order, every later day of a profile with an outdated one is out of date too.
     """
-    inputs, stored = step.inputs(workspace, partitions), step.stored(workspace, partitions)
-    out_of_date = [each for each in ascending(partitions) if inputs.get(each) != stored.get(each)]
+    changed = [each for each in ascending(partitions) if inputs.get(each) != stored.get(each)]
     if not step.in_order:
-        return out_of_date
-    first = {each.profile: each.of_day for each in reversed(out_of_date)}
+        return changed
+    first = {each.profile: each.of_day for each in reversed(changed)}
     return [each for each in ascending(partitions) if each.profile in first and each.of_day >= first[each.profile]]
 
 

@@ -12,7 +12,6 @@ from dagster import DagsterRunStatus
 
 from paper_assets.defs.abandoned_runs import (
     PROCESS,
-    abandoned_runs,
     bounded_slot_wait,
     cancel_process_runs,
     fail_abandoned_runs,
@@ -20,10 +19,7 @@ from paper_assets.defs.abandoned_runs import (
 )
 from paper_assets.defs.history_files import RUNS, is_idle
 from paper_assets.defs.instance import remove_old_logs
-from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.processes import this_process
-from paper_assets.settings import load_settings
-from tests.desk import no_clock
 
 GONE = {PROCESS: str(replace(this_process(), started="1"))}
 
@@ -83,25 +79,6 @@ def test_a_history_is_at_rest_only_while_no_run_is_under_way(instance: dg.Dagste
     assert is_idle(tmp_path)
     (tmp_path / RUNS).write_bytes(b"a letter" * 1_000)
     assert not is_idle(tmp_path)
-
-
-def test_the_daemon_ends_dead_runs_too_after_looks_at_a_history_at_rest(
-    instance: dg.DagsterInstance, tmp_path: Path
-) -> None:
-    settings = load_settings({"PAPER_ASSETS_HOME": str(tmp_path / "data")}, tmp_path)
-    workspace = open_workspace(settings, {}, clock=no_clock)
-
-    def skip_reason() -> str:
-        context = dg.build_sensor_context(instance, resources={"workspace": workspace})
-        return str(abandoned_runs.evaluate_tick(context).skip_message)
-
-    assert [skip_reason(), skip_reason()] == [
-        "every run has its process",
-        "nothing has changed since the last evaluation",
-    ]
-    dead = begun(instance, GONE)
-    assert dead in skip_reason()
-    assert status(instance, dead) is DagsterRunStatus.FAILURE
 
 
 def test_a_run_at_work_keeps_its_status_and_its_slot(instance: dg.DagsterInstance) -> None:
@@ -202,11 +179,6 @@ def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: d
 
     made = dg.materialize([looks], instance=instance, resources={"workspace": workspace_resource()})
     assert made.success
-
-
-def test_a_killed_run_of_the_version_before_an_update_is_failed_too(instance: dg.DagsterInstance) -> None:
-    killed = begun(instance, {"paper_assets/process": GONE[PROCESS]})
-    assert fail_abandoned_runs(instance) == [killed]
 
 
 def test_old_logs_go_and_what_was_made_stays_known(

@@ -10,7 +10,6 @@ import dagster as dg
 import pytest
 
 from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.partitions import grid_key, profile_days
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import ModelUnavailable
 from paper_assets.pipeline.workspace import open_workspace
@@ -20,7 +19,6 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
 from paper_assets.stores.vectors import count
-from tests.defs.conditions import evaluated
 from tests.desk import no_clock
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
@@ -145,34 +143,3 @@ def test_a_rewrite_that_no_model_could_judge_is_taken_in_later_and_a_removed_one
     remove(home.archive, found.id)
     home.materialize()
     assert best_practices(warehouse, collection) == []
-
-
-def test_it_is_due_when_rewrites_changed_and_not_when_they_are_the_same(home: Home) -> None:
-    @dg.asset(name="paper_rewrites", partitions_def=profile_days)
-    def rewrites() -> None: ...
-
-    archive = next(each for each in ASSETS if isinstance(each, dg.AssetsDefinition) and ASSET in each.keys)
-    definitions = dg.Definitions([rewrites, archive], resources={"workspace": home.workspace})
-    instance = home.instance
-    instance.add_dynamic_partitions("profile", ["graphs", "speech"])
-
-    def report(profile: str, version: str) -> None:
-        tags = {"dagster/data_version": version}
-        key = grid_key(MONDAY, profile)
-        instance.report_runless_asset_event(dg.AssetMaterialization("paper_rewrites", partition=key, tags=tags))
-
-    def asked(cursor: Any = None) -> tuple[int, Any]:
-        outcome = evaluated(definitions, instance, cursor=cursor, asset_selection=dg.AssetSelection.assets(ASSET))
-        return outcome.total_requested, outcome.cursor
-
-    requested, cursor = asked()
-    assert requested == 1, "never made yet"
-    home.materialize()
-    requested, cursor = asked(cursor)
-    assert requested == 0
-    for profile, version, due in [("graphs", "1", 1), ("graphs", "1", 0), ("speech", "1", 1), ("graphs", "2", 1)]:
-        report(profile, version)
-        requested, cursor = asked(cursor)
-        assert requested == due, (profile, version)
-        if requested:
-            home.materialize()

@@ -332,7 +332,8 @@ def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_p
         each = Partition(MONDAY, "graphs") if step.grid is Grid.PROFILE_DAY else Partition(MONDAY)
         runs.materialize(graph.instance, graph.workspace, step, each, each)
     found = graph.instance.get_runs()
-    assert [run.job_name for run in found] == ["make_scored_rankings", "make_paper_embeddings", "make_arxiv_papers"]
+    made = [{key.to_user_string() for key in run.asset_selection or ()} for run in found]
+    assert made == [{"filtered_candidates", "scored_rankings"}, {"paper_embeddings"}, {"arxiv_papers"}]
     for run in found:
         of_a_person = {name: value for name, value in run.tags.items() if get_tag_type(name) is TagType.USER_PROVIDED}
         assert of_a_person == {ATTENDED: "command"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from paper_assets.defs import automation
-from paper_assets.defs.automation import Tries, daily_tick, due_days
+from paper_assets.defs import fetching
+from paper_assets.defs.fetching import Tries, daily_tick, due_days
 from paper_assets.settings import Settings, load_settings
 
 
@@ -76,16 +76,18 @@ def test_at_most_two_weeks_are_fetched() -> None:
     assert due_days(due, ["2026-11-23", "2026-11-30", "no day"]) == [date(2026, 11, 23)]
 
 
-def test_a_fetch_that_failed_is_tried_again_every_half_hour_until_the_evening() -> None:
+def test_a_fetch_that_failed_is_requested_again_after_growing_pauses_until_the_evening() -> None:
     handled = moment("2026-11-25 06:30").isoformat()
 
     def after(now: str, tries: Tries | None) -> list[str | None]:
         result = daily_tick(handled, moment(now), hours(), fetched=lambda: ["2026-11-22"], tries=lambda key: tries)
         return [request.run_key for request in result.run_requests or ()]
 
-    failed = Tries(3, True, moment("2026-11-25 06:40"))
+    failed = Tries(9, True, moment("2026-11-25 06:40"))
     assert after("2026-11-25 07:00", failed) == []
-    assert after("2026-11-25 07:10", failed) == ["daily-2026-11-23-4"]
+    assert after("2026-11-25 07:10", failed) == ["daily-2026-11-23-10"]
+    assert after("2026-11-25 06:41", Tries(1, True, moment("2026-11-25 06:40"))) == []
+    assert after("2026-11-25 06:42", Tries(1, True, moment("2026-11-25 06:40"))) == ["daily-2026-11-23-2"]
     assert after("2026-11-25 18:31", failed) == []
     assert after("2026-11-25 07:10", Tries(1, False, moment("2026-11-25 06:40"))) == []
     assert after("2026-11-25 07:10", None) == []
@@ -93,7 +95,7 @@ def test_a_fetch_that_failed_is_tried_again_every_half_hour_until_the_evening() 
 
 def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        assert automation._tries(instance, "daily-2026-11-23") is None
+        assert fetching._tries(instance, "daily-2026-11-23") is None
         job = dg.define_asset_job("fails", selection="broken")
 
         @dg.asset
@@ -104,7 +106,7 @@ def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
         definitions.execute_in_process(
             instance=instance, raise_on_error=False, tags={"paper_assets/fetch": "daily-2026-11-23"}
         )
-        found = automation._tries(instance, "daily-2026-11-23")
+        found = fetching._tries(instance, "daily-2026-11-23")
     assert found is not None
     assert (found.number, found.failed) == (1, True)
     assert abs(datetime.now(UTC) - found.at) < timedelta(hours=1)

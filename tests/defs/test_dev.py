@@ -19,7 +19,6 @@ from tests.loopback_arxiv import loopback_arxiv
 from tests.waiting import until
 
 MODULE = "paper_assets.interfaces.supervisor"
-WORKSPACE = Path(__file__).parents[2] / "workspace.yaml"
 _WITHOUT_SIGINT = f"""
 import runpy, signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -133,7 +132,7 @@ def test_a_run_in_progress_ends_with_the_services(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
         waits = {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_TIMEOUT": "3600"}  # longer than this test
-        with started(desk, workspace=["-w", f"{WORKSPACE}"], **waits) as (process, port):
+        with started(desk, workspace=(), **waits) as (process, port):
             body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
             assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
             assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)

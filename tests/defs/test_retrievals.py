@@ -12,8 +12,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.automation import conditions
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.models.embedder import load_embedder
@@ -27,7 +25,6 @@ from paper_assets.stores.documents import retrieval_inputs, retrievals_of
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.vectors import count
 from tests.answering_models import answering_model, obeys
-from tests.defs.conditions import evaluated
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS
 from tests.invented_pdfs import pdf
@@ -223,33 +220,6 @@ def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph)
     assert [retrieve(), retrieve()] == [True, False], "questions taken away take their answers with them"
     graph.profile("silent", GRAPHS)
     assert not retrieve("silent")
-
-
-def test_new_embeddings_and_an_edited_profile_request_the_latest_day_automatically(graph: Graph) -> None:
-    definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
-    cursor = None
-
-    def asked() -> set[str]:
-        nonlocal cursor
-        result = evaluated(definitions, graph.instance, cursor=cursor)
-        cursor = result.cursor
-        return {str(key) for key in result.get_requested_partitions(dg.AssetKey(ASSET))}
-
-    def report(asset: str, partition: str, version: str) -> None:
-        tags = {"dagster/data_version": version}
-        graph.instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=partition, tags=tags))
-
-    report("research_profile", "graphs", "1")
-    assert asked() == {KEY}
-    report(ASSET, KEY, "1")
-    assert asked() == set()
-    report("research_profile", "graphs", "2")
-    assert asked() == {KEY}
-    report(ASSET, KEY, "2")
-    report("paper_embeddings", f"{MONDAY}", "new")
-    assert asked() == {KEY}
-    report(ASSET, KEY, "2")
-    assert asked() == set()
 
 
 ANSWERED = {"rewritten_question": "How is traffic on road networks forecast?", "answer": True}

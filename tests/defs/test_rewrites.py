@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ import dagster as dg
 import pytest
 
 from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.automation import conditions
+from paper_assets.defs.due import outdated
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.runs import RunResult, bring_up_to_date
-from paper_assets.defs.sensors import decision_sensor
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
-from paper_assets.pipeline import rewrites
+from paper_assets.pipeline import rewrite_items, rewrites
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.step import Partition
@@ -28,13 +26,11 @@ from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, load_profile, profile_content
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.retrieval.search import Corpus, search
-from paper_assets.rewriting.loop import advance, cancel, decide
+from paper_assets.rewriting.loop import advance, decide
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rewrite_progress import replace_set
-from paper_assets.stores.rewrites import RewriteItem, rewrite_item, rewrites_of
-from tests.defs.conditions import evaluated, materialized
+from paper_assets.stores.rewrites import RewriteItem, rewrites_of
 from tests.desk import GRAPHS, week
 from tests.loopback import refusing_port
 from tests.loopback_llm import LoopbackLLM, loopback_llm
@@ -112,18 +108,9 @@ class Graph:
         event = record.asset_materialization
         return (event.tags or {})["dagster/data_version"], {name: value.value for name, value in event.metadata.items()}
 
-    def tick(self, cursor: str | None = None) -> tuple[list[str], str | None]:
-        """The sensor's requests (day|profile) and its cursor."""
-        context = dg.build_sensor_context(
-            instance=self.instance,
-            cursor=cursor,
-            resources={"workspace": self.workspace},
-        )
-        result = decision_sensor(context)
-        assert isinstance(result, dg.SensorResult)
-        requests = [*(result.run_requests or [])]
-        assert len({request.run_key for request in requests}) == len(requests)
-        return [str(request.partition_key) for request in requests], result.cursor
+    def due(self) -> dict[Partition, str]:
+        """What the daemon's sensor finds due, each with its reason."""
+        return outdated(self.instance, self.workspace, rewrites.STEP, [Partition(TUESDAY, "ann")])
 
 
 def _without_archive(workspace: Workspace) -> Workspace:
@@ -301,145 +288,23 @@ def word(graph: Graph, item: RewriteItem, decision: Any, attempt: int = 1) -> No
     assert decide(graph.warehouse, item.item, attempt, decision, now=graph.now, config=RewritingConfig()).counted
 
 
-def test_each_decision_asks_for_its_partition_once_whatever_becomes_of_the_tick(graph: Graph) -> None:
-    with loopback_llm(Play(88, 88, 92)) as server:
-        first, second = waiting(graph, server)
-        assert graph.tick() == ([], "0")
-        word(graph, first, "accept")
-        word(graph, second, "retry")
-        asked, cursor = graph.tick("0")
-        assert (asked, cursor) == (["2026-03-03|ann"], "2")
-        assert graph.tick("0") == (asked, cursor), "a tick that was lost is made up for, under the same run key"
-        graph.run()
-        word(graph, second, "retry", attempt=2)
-        assert graph.tick(cursor) == (["2026-03-03|ann"], "3")
-        assert graph.tick("3") == ([], "3")
-        graph.run()
-    assert [item.outcome for item in graph.rewrites()] == ["accepted", "passed"]
-
-
-def test_a_decision_is_carried_out_by_any_run_where_its_own_partition_asks_for_it_no_longer(graph: Graph) -> None:
-    with loopback_llm(Play(88, 92)) as server:
-        public, expert = waiting(graph, server)
-        word(graph, public, "retry")
-        graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["expert"], "papers": 1}})
-        assert graph.tick() == (["2026-03-03|ann"], "1")
-        graph.run()
-        assert statuses(graph.rewrites()) == [("expert", None)]
-        assert rewrite_item(graph.warehouse, public.item).outcome == "passed"
-        graph.profile("ann", GRAPHS)
-        word(graph, expert, "retry")
-        graph.run()
-        assert graph.rewrites() == []
-        assert rewrite_item(graph.warehouse, expert.item).outcome == "passed"
-
-
-def test_a_decision_on_a_rewrite_that_no_day_asked_for_is_carried_out_by_the_newest_ranked_day(graph: Graph) -> None:
-    [item] = opened(graph.warehouse)
-    graph.profile("bob", GRAPHS)
-    with loopback_llm(Play(88, 92)) as server:
-        graph.set_llm(server.environ("ollama"))
-        writer = graph.workspace.load_writer(graph.workspace)
-        advance(graph.warehouse, writer, item.item)
-        word(graph, rewrite_item(graph.warehouse, item.item), "retry")
-        assert graph.tick() == (["2026-03-03|ann"], "1")
-        graph.run(day=MONDAY)
-    assert rewrite_item(graph.warehouse, item.item).outcome == "passed"
-
-
-def test_a_decision_that_its_run_could_not_carry_out_is_asked_for_again_the_next_day(graph: Graph) -> None:
-    [item] = opened(graph.warehouse)
-    with loopback_llm(Play(88)) as server:
-        graph.set_llm(server.environ("ollama"))
-        advance(graph.warehouse, graph.workspace.load_writer(graph.workspace), item.item)
-        word(graph, rewrite_item(graph.warehouse, item.item), "retry")
-        assert graph.tick("1") == ([], "1")
-        graph.now += timedelta(days=1)
-        assert graph.tick("1") == (["2026-03-03|ann"], "1")
-        graph.now += timedelta(days=14)
-        assert graph.tick("1") == ([], "1"), "not for ever"
-
-
-def test_a_retry_of_an_old_rewrite_has_its_own_two_weeks_and_one_run_a_day(graph: Graph) -> None:
-    with loopback_llm(Play(88)) as server:
-        item, *_ = waiting(graph, server)
-        graph.now += timedelta(days=20)
-        word(graph, item, "retry")
-        assert graph.tick() == (["2026-03-03|ann"], "1")
-        assert graph.tick("1") == ([], "1"), "the run that the decision asked for is enough for today"
-        graph.now += timedelta(days=1)
-        assert graph.tick("1") == (["2026-03-03|ann"], "1")
-
-
-def test_a_day_outside_the_grid_is_never_asked_for(graph: Graph) -> None:
-    with loopback_llm(Play(88)) as server:
-        item, *_ = waiting(graph, server)
-    replace_set(graph.warehouse, date(2025, 12, 31), "ann", [item], now=NOW)
-    replace_set(graph.warehouse, date(2026, 3, 6), "ann", [item], now=NOW)
-    word(graph, item, "retry")
-    assert graph.tick() == (["2026-03-03|ann"], "1")
-
-
-def test_a_decision_on_a_rewrite_of_a_removed_profile_goes_to_another_one_if_there_is_any(graph: Graph) -> None:
-    with loopback_llm(Play(88)) as server:
-        item, *_ = waiting(graph, server)
-    word(graph, item, "retry")
-    graph.instance.delete_dynamic_partition("profile", "ann")
-    assert graph.tick() == ([], "1")
-
-
-def test_what_a_dead_model_left_is_asked_for_again_from_the_next_day_on_once_a_day(graph: Graph) -> None:
-    graph.run()
-    assert graph.tick() == ([], "0")
-    graph.now = NOW + timedelta(days=1)
-    assert graph.tick() == ([], "0"), "without a model nothing is requested"
-    with loopback_llm(Play(88)) as server:
-        graph.set_llm(server.environ("ollama"))
-        assert graph.tick() == (["2026-03-03|ann"], "0")
-        cancel(graph.warehouse, graph.rewrites()[0].item)
-        graph.run()
-        graph.now += timedelta(days=1)
-        assert graph.tick() == ([], "0"), "waiting for a person is not unfinished"
-
-
 # Automation
 
 
-def test_rewrites_follow_a_new_ranking_and_not_an_identical_one(graph: Graph) -> None:
-    report = partial(materialized, graph.instance)
-    definitions = dg.Definitions(assets=ASSETS, sensors=[conditions], resources={"workspace": graph.workspace})
-    cursor: Any = None
-
-    def tick() -> set[str]:
-        nonlocal cursor
-        result = evaluated(definitions, graph.instance, cursor=cursor)
-        cursor = result.cursor
-        for asset in ("paper_embeddings", "filtered_candidates", "scored_rankings"):
-            for key in result.get_requested_partitions(dg.AssetKey(asset)):
-                requested.append((asset, str(key)))
-        return {str(key) for key in result.get_requested_partitions(dg.AssetKey("paper_rewrites"))}
-
-    requested: list[tuple[str, str]] = []
-    key = grid_key(TUESDAY, "ann")
-    report("research_profile", "ann", "1")
-    report("arxiv_papers", f"{TUESDAY}", "1")
-    assert tick() == set()
-    report("paper_embeddings", f"{TUESDAY}", "1")
-    assert tick() == set()
-    assert ("scored_rankings", "2026-03-03|ann") in requested
-    for asset in ("filtered_candidates", "scored_rankings"):
-        report(asset, key, "1")
-    assert tick() == {"2026-03-03|ann"}
-    report("paper_rewrites", key, "1")
-    assert tick() == set()
-    report("scored_rankings", key, "1")
-    assert tick() == set(), "the same ranking again requests nothing"
-    report("research_profile", "ann", "2")
-    assert tick() == set(), "the ranking comes first"
-    for asset in ("filtered_candidates", "scored_rankings"):
-        report(asset, key, "2")
-    assert tick() == {"2026-03-03|ann"}
-    assert tick() == set()
+def test_each_decision_is_another_reason_to_run_and_none_is_left_afterwards(graph: Graph) -> None:
+    with loopback_llm(Play(88, 88, 92)) as server:
+        first, second = waiting(graph, server)
+        assert graph.due() == {}
+        word(graph, first, "accept")
+        once = graph.due()
+        word(graph, second, "retry")
+        assert once.keys() == graph.due().keys() and once != graph.due()
+        graph.run()
+        word(graph, second, "retry", attempt=2)
+        assert graph.due()
+        graph.run()
+        assert graph.due() == {}
+    assert [item.outcome for item in graph.rewrites()] == ["accepted", "passed"]
 
 
 def test_a_rewrite_whose_step_cannot_be_determined_does_not_block_others(
@@ -450,16 +315,16 @@ def test_a_rewrite_whose_step_cannot_be_determined_does_not_block_others(
         graph.run()
     public, expert = graph.rewrites()
     assert rewrites.waiting_by_profile(graph.warehouse, config=RewritingConfig()) == {"ann": 2}
-    step_of = rewrites.step_of
+    step_of = rewrite_items.step_of
 
     def failing(item: RewriteItem, **more: Any) -> Any:
         if item.item == public.item:
             raise IndexError("planted")
         return step_of(item, **more)
 
-    monkeypatch.setattr(rewrites, "step_of", failing)
+    monkeypatch.setattr(rewrite_items, "step_of", failing)
     assert rewrites.waiting_by_profile(graph.warehouse, config=RewritingConfig()) == {"ann": 1}
     assert f"the rewrite of {public.paper_id} for public" in caplog.text
     graph.now += timedelta(days=1)
     decide(graph.warehouse, expert.item, 1, "accept", now=graph.now, config=RewritingConfig())
-    assert graph.tick()[0] == [grid_key(TUESDAY, "ann")]
+    assert graph.due().keys() == {Partition(TUESDAY, "ann")}

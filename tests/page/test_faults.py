@@ -11,7 +11,7 @@ import lxml.html
 import pytest
 from starlette.testclient import TestClient
 
-from paper_assets.defs.history_files import JOB, PastRun, runs_in_files
+from paper_assets.defs.history_files import PastRun, runs_in_files
 from paper_assets.digests import content
 from paper_assets.interfaces import background
 from paper_assets.interfaces.page import evidence, overview, rewrite_views, today
@@ -221,7 +221,8 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     )
     instance.add_run(
         dg.DagsterRun(
-            job_name=f"{JOB}paper_embeddings",  # a command's run, which selects no asset
+            job_name="__ASSET_JOB",
+            asset_selection=frozenset({dg.AssetKey("paper_embeddings")}),
             run_id="00000000-0000-4000-8000-000000000002",
             status=dg.DagsterRunStatus.SUCCESS,
         )

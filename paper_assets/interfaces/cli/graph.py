@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from paper_assets.defs import runs
-from paper_assets.defs.automation import ANNOUNCED_AFTER, REPAIRED_DAYS
+from paper_assets.defs.fetching import ANNOUNCED_AFTER, REPAIRED_DAYS
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job

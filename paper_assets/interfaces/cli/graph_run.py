@@ -8,7 +8,6 @@ from typing import Any
 
 from paper_assets.defs import runs
 from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
-from paper_assets.defs.dagster_internals import kept_connections
 from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import explained, keeps_files, open_instance, remove_old_logs
@@ -81,23 +80,20 @@ def bring_up_to_date(
         scope = profiles, first_day, day = _scope(workspace, only, first, last)
         for fault in profiles.faults.values() if only is None else ():
             warn(f"skipped profile: {fault}")
-        with kept_connections(instance):
-            current = _current_lists(workspace, instance, profiles, day) if first_day == day else None
+        current = _current_lists(workspace, instance, profiles, day) if first_day == day else None
         if current is not None:
             show(current)
             failures: list[PaperAssetsError] = []
         else:
-            with kept_connections(instance):
-                shown, failures = _updated(workspace, instance, profiles, first_day, day)
-                show(shown)
-                if not failures:
-                    report_stage(workspace.settings.home, "the list is ready", listed=True)
-                failures += _others_embedded(workspace, instance, profiles, day) if others else []
+            shown, failures = _updated(workspace, instance, profiles, first_day, day)
+            show(shown)
+            if not failures:
+                report_stage(workspace.settings.home, "the list is ready", listed=True)
+            failures += _others_embedded(workspace, instance, profiles, day) if others else []
             before = file_state(roots)
             # A profile or a newer day may have been added meanwhile.
             if first_day == day and not failures and _scope(workspace, only, first, last) == scope:
-                with kept_connections(instance):
-                    current = _current_lists(workspace, instance, profiles, day)
+                current = _current_lists(workspace, instance, profiles, day)
         # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
         if current is not None and roots and before and not profiles.faults and file_state(roots) == before:
             keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, current)

@@ -1,0 +1,339 @@
+"""Decide which runs to request (A2): what `stale` finds due, in the order of `run`, one run for each step.
+
+Nothing is remembered between two decisions. What is due is read from the store; what is in progress, what failed and
+when it is tried again from Dagster's list of runs. So a daemon that is killed at any moment forgets nothing.
+
+Belongs here: the decision. Not here: what makes a partition due (pipeline/staleness.py), when to decide (sensors.py).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
+from hashlib import sha256
+from typing import Any
+
+import dagster as dg
+from dagster import DagsterRunStatus
+
+from paper_assets.defs.external_assets import known_versions
+from paper_assets.defs.partitions import partition_key, partition_of, profiles, rectangles
+from paper_assets.defs.resources import BACKLOG
+from paper_assets.errors import InvalidProfile, StoreError, named_error
+from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.staleness import partitions_of_days
+from paper_assets.pipeline.step import Grid, Partition, Step, ascending, out_of_date
+from paper_assets.pipeline.steps import STEPS
+from paper_assets.pipeline.workspace import Workspace
+from paper_assets.profile import Profile
+from paper_assets.stores.papers import latest_day, paper_counts
+
+STEP = "paper_assets/due"  # tag of a run that was requested here: its step
+FAILURE = "paper_assets/failure"  # tag of a failed run: one of the two below; a killed run has none
+LASTING, PASSING = "lasting", "passing"  # a repetition meets the same error; it may succeed
+FAILING = "failing"  # metadata of a check: the partitions that fail it
+_ASKED = ".dagster/paper_assets_asked"  # tag: for each partition the reason for which it was due; hidden in the UI
+RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"  # tags
+_PARTITION = "dagster/partition"  # tag
+_UNFINISHED = [
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.QUEUED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+_EARLIER_RUNS = 20  # of a step, among which those for the same reason are counted
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=2), timedelta(hours=6)  # before the same is tried again; trebled
+_KILLED_AT_ONCE = 2  # runs for the same reason that were killed and are repeated without a pause
+_PRIORITY = 10_000  # of the first step; a run that a person starts has 0
+
+
+def outdated(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
+) -> dict[Partition, str]:
+    """Return what is due, ascending, each with a fingerprint of the reason.
+
+    Due are partitions that are out of date, and those that Dagster does not know because a run was killed before its
+    report. Those that wait for something that no run provides are not left out.
+    """
+    if not partitions:
+        return {}
+    inputs, stored = step.tracked.inputs(workspace, partitions), step.tracked.stored(workspace, partitions)
+    due, unknown = set(out_of_date(step.tracked, partitions, inputs, stored)), dict[Partition, str]()
+    for product, reported in step.reported(workspace, partitions).items():
+        keys = {each: partition_key(step.grid, each) for each in reported}
+        known = known_versions(instance, product, list(keys.values()))
+        unknown |= {each: version for each, version in reported.items() if known.get(keys[each]) != version}
+    return {
+        each: sha256(f"{inputs.get(each)}\n{stored.get(each)}\n{unknown.get(each)}".encode()).hexdigest()[:12]
+        for each in ascending(due | unknown.keys())
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run in progress and the first and the last partition that it makes; `is_ours`: it was requested here."""
+
+    step: Step
+    first: Partition
+    last: Partition
+    is_ours: bool
+
+    def covers(self, partition: Partition, names: Sequence[str]) -> bool:
+        """Return whether the run makes this partition, as far as both have a day and a profile (`names`, in order)."""
+        day, profile = partition.day, partition.profile
+        if day and self.first.day and self.last.day and not self.first.day <= day <= self.last.day:
+            return False
+        if profile in names and self.first.profile in names and self.last.profile in names:
+            first, at, last = (names.index(f"{each}") for each in (self.first.profile, profile, self.last.profile))
+            return first <= at <= last
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A finished run that was requested here: what was due for which reason, how it ended, and when."""
+
+    asked: Mapping[str, str]
+    failure: str | None  # LASTING, PASSING or "killed"
+    ended: datetime
+
+
+def next_try(tried: Sequence[Tried]) -> datetime | None:
+    """Return when something is tried again after these runs for the same reason, newest first; None: at once.
+
+    Pauses grow, also after runs that succeeded and left it due, as without a language model. After an error that a
+    repetition meets again the pause is the longest, so that a repaired program is noticed; other inputs are another
+    reason.
+    """
+    if not tried or (tried[0].failure == "killed" and len(tried) <= _KILLED_AT_ONCE):
+        return None
+    pause = min(_FIRST_PAUSE * 3 ** (len(tried) - 1), _LONGEST_PAUSE)
+    return tried[0].ended + (_LONGEST_PAUSE if tried[0].failure == LASTING else pause)
+
+
+@dataclass(slots=True)
+class Decision:
+    """The runs to request now, and the next moment at which something that failed is tried again."""
+
+    requests: list[dg.RunRequest] = field(default_factory=list)
+    again: datetime | None = None
+    is_waiting: bool = False  # for a run in progress
+
+
+def decide(instance: dg.DagsterInstance, workspace: Workspace) -> Decision:
+    """Return one run for each step that has something due; several if its profiles are no neighbours in Dagster.
+
+    A step waits for the steps above it that are due or in progress for the same profile. Papers outside the windows of
+    all lists are a backlog, made last and newest first. Raises StoreError.
+    """
+    decision, today, first_day = Decision(), workspace.clock().date(), workspace.settings.first_day
+    with workspace.warehouse.read_together() as opened:
+        workspace = replace(workspace, warehouse=opened)
+        names = list(instance.get_dynamic_partitions(str(profiles.name)))
+        newest, usable, running = (
+            latest_day(opened, until=today),
+            _usable_profiles(workspace, names),
+            _running(instance),
+        )
+        decision.is_waiting = bool(running)
+        if newest is None:
+            return decision
+        above = _Above(names, running)
+        for step in STEPS:
+            asked = partitions_of_days(step.tracked, usable, [newest], first_day=first_day)
+            if step.grid is Grid.PROFILE_DAY and step.tracked.days_back:
+                days = [newest - timedelta(days=back) for back in range(step.tracked.days_back, 0, -1)]
+                asked += [Partition(day, name) for name in usable for day in days if day >= first_day]
+            backlog: list[Partition] = []
+            if step.grid is Grid.DAY:
+                above.windows[step.name] = asked[0].of_day
+                stored = {Partition(day) for day in paper_counts(opened) if first_day <= day <= today}
+                backlog = ascending(stored - set(asked))
+            now_due = partial(_now_due, step, instance, workspace, decision)
+            recent, old = (_each_profile(now_due, step, some) for some in (asked, backlog))
+            above.due[step.name], above.backlog[step.name] = [*recent], [*old]
+            if any(run.is_ours and run.step is step for run in running):
+                continue
+            failing = failing_profiles(instance, step) if recent or old else set()
+            for due in (recent, old):
+                free = [each for each in due if not above.holds(step, each) and not {None, each.profile} & failing]
+                if free:
+                    runs = _runs(step, free, names)
+                    decision.requests += [_request(step, run, due, is_backlog=due is old) for run in runs]
+                    break
+    return decision
+
+
+@dataclass(slots=True)
+class _Above:
+    """What is due or in progress, by step; `windows`: the first day that the newest lists read, of steps by day."""
+
+    names: Sequence[str]
+    running: Sequence[Running]
+    due: dict[str, list[Partition]] = field(default_factory=dict)
+    backlog: dict[str, list[Partition]] = field(default_factory=dict)
+    windows: dict[str, date] = field(default_factory=dict)
+
+    def holds(self, step: Step, partition: Partition) -> bool:
+        """Return whether a partition would be made twice: it is in progress, or something above it is not made yet."""
+        for run in self.running:
+            if run.step is step and run.covers(partition, self.names):
+                return True
+            if run.step.name in _direct(step.name) and self._is_read(step, partition, run):
+                return True
+        for name in _direct(step.name):
+            if any(partition.profile is None or each.profile in (None, partition.profile) for each in self.due[name]):
+                return True
+            if step.tracked.reads_all_days and self.backlog[name]:
+                return True
+        return False
+
+    def _is_read(self, step: Step, partition: Partition, run: Running) -> bool:
+        if run.step.grid is not Grid.DAY:
+            return run.covers(Partition(profile=partition.profile), self.names)
+        is_recent = run.last.day is None or run.last.day >= self.windows[run.step.name]
+        return is_recent or step.tracked.reads_all_days
+
+
+@cache
+def _direct(step_name: str) -> frozenset[str]:
+    """Return the names of the steps whose assets a step reads."""
+    makers = {product: step.name for step in STEPS for product in step.makes}
+    (step,) = (each for each in STEPS if each.name == step_name)
+    return frozenset(makers[dep] for product in step.products for dep in product.deps if dep in makers) - {step_name}
+
+
+def _usable_profiles(workspace: Workspace, names: Iterable[str]) -> dict[str, Profile]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = usable_profile(workspace, name)
+        except InvalidProfile:  # there never was a valid one; `report_changes` names it
+            continue
+    return found
+
+
+def _each_profile(
+    find: Callable[[Sequence[Partition]], dict[Partition, str]], step: Step, partitions: Sequence[Partition]
+) -> dict[Partition, str]:
+    """Return what `find` returns; where it fails, for each profile alone, so that one stops no other."""
+    try:
+        return find(partitions) if partitions else {}
+    except StoreError:
+        raise
+    except Exception as error:
+        names = list(dict.fromkeys(each.profile for each in partitions))
+        if len(names) == 1:
+            named_error(error, f"{step.name} of {partitions[-1]}")
+            return {}
+        alone = ([each for each in partitions if each.profile == name] for name in names)
+        return {each: reason for own in alone for each, reason in _each_profile(find, step, own).items()}
+
+
+def _now_due(
+    step: Step,
+    instance: dg.DagsterInstance,
+    workspace: Workspace,
+    decision: Decision,
+    partitions: Sequence[Partition],
+) -> dict[Partition, str]:
+    """Return what is due and waits neither for something that no run provides nor for its next try."""
+    due = outdated(instance, workspace, step, partitions)
+    due = {each: reason for each, reason in due.items() if step.tracked.waits_for(workspace, each) is None}
+    tried, now = _tried(instance, step) if due else [], workspace.clock()
+    found = {}
+    for each, reason in due.items():
+        again = next_try([run for run in tried if run.asked.get(str(each)) == reason])
+        if again is None or again <= now:
+            found[each] = reason
+        else:
+            decision.again = min(decision.again or again, again)
+    return found
+
+
+def _running(instance: dg.DagsterInstance) -> list[Running]:
+    """Return the runs that are queued or in progress, whoever started them."""
+    found = []
+    for run in instance.get_runs(filters=dg.RunsFilter(statuses=_UNFINISHED)):
+        assets = {key.to_user_string() for key in run.asset_selection or ()}
+        keys = [run.tags.get(name) or run.tags.get(_PARTITION) for name in (RANGE_START, RANGE_END)]
+        for step in STEPS:
+            if step.makes & assets:
+                first, last = (_partition(step.grid, key) for key in keys)
+                found.append(Running(step, first, last, STEP in run.tags))
+    return found
+
+
+def _partition(grid: Grid, key: str | None) -> Partition:
+    try:
+        return partition_of(grid, [key])[0] if key and grid is not Grid.WHOLE else Partition()
+    except (ValueError, KeyError):  # a run of several grids: any partition
+        return Partition()
+
+
+def _tried(instance: dg.DagsterInstance, step: Step) -> list[Tried]:
+    """Return the finished runs of a step that were requested here, newest first."""
+    found = []
+    for record in instance.get_run_records(dg.RunsFilter(tags={STEP: step.name}), limit=_EARLIER_RUNS):
+        run, changed = record.dagster_run, record.update_timestamp
+        if not run.is_finished:
+            continue
+        failure = run.tags.get(FAILURE, "killed") if run.status is DagsterRunStatus.FAILURE else None
+        ended = changed if changed.tzinfo else changed.replace(tzinfo=UTC)
+        found.append(Tried(json.loads(run.tags.get(_ASKED, "{}")), failure, ended))
+    return found
+
+
+def failing_profiles(instance: dg.DagsterInstance, step: Step) -> set[str | None]:
+    """Return the profiles (None: all) for which a blocking check of an asset that the step reads fails."""
+    found: set[str | None] = set()
+    for product in (product for each in STEPS if each.name in _direct(step.name) for product in each.products):
+        if names := [check.name for check in product.checks if check.blocking]:
+            failing = failing_partitions(instance, product.name, names)
+            found |= {each.profile for partitions in failing.values() for each in partitions}
+    return found
+
+
+def failing_partitions(instance: dg.DagsterInstance, asset: str, checks: Sequence[str]) -> dict[str, list[Partition]]:
+    """Return by check the partitions that failed it when it was evaluated last, by one query."""
+    keys = [dg.AssetCheckKey(dg.AssetKey(asset), name) for name in checks]
+    records = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    found: dict[str, list[Partition]] = {}
+    for key in keys:
+        record = records.get(key)
+        event = record.event.dagster_event if record and record.event else None
+        data = event.event_specific_data if event else None
+        failed = data if isinstance(data, dg.AssetCheckEvaluation) and not data.passed else None
+        pairs: Any = failed.metadata[FAILING].value if failed and FAILING in failed.metadata else ()
+        found[key.name] = [Partition(date.fromisoformat(day) if day else None, profile) for day, profile in pairs]
+    return found
+
+
+def _runs(step: Step, due: Sequence[Partition], names: Sequence[str]) -> list[list[Partition]]:
+    """Return the partitions of each run: a rectangle of days and profiles; of days only the newest ones."""
+    most = step.partitions_per_run or 1
+    if step.grid is Grid.DAY:
+        newest = max(each.of_day for each in due)
+        return [[each for each in due if newest - each.of_day < timedelta(days=most)]]
+    by_day = ([each for each in due if each.day == day] for day in sorted({each.day or date.min for each in due}))
+    rows = (row for some in (by_day if due[0].day else [due]) for row in rectangles(some, names))
+    return [row[at : at + most] for row in rows for at in range(0, len(row), most)]
+
+
+def _request(step: Step, run: Sequence[Partition], due: Mapping[Partition, str], *, is_backlog: bool) -> dg.RunRequest:
+    first, last = (partition_key(step.grid, each) for each in (run[0], run[-1]))
+    tags = {
+        STEP: step.name,
+        _ASKED: json.dumps({f"{each}": due[each] for each in run}),
+        "dagster/priority": f"{1 if is_backlog else _PRIORITY - STEPS.index(step)}",
+        "dagster/max_retries": "0",  # it is due again
+        **({BACKLOG: "yes"} if is_backlog else {}),
+        **({RANGE_START: first, RANGE_END: last} if first != last else {}),
+    }
+    return dg.RunRequest(
+        asset_selection=[dg.AssetKey(name) for name in sorted(step.makes)],
+        partition_key=first if first == last and first else None,
+        tags=tags,
+    )
