@@ -195,9 +195,14 @@ def _only_checked(step: Step, context: dg.AssetExecutionContext, workspace: Work
     """Evaluate the selected checks of what is stored: of the run's partitions, or of the last two weeks."""
     asked = _asked(step, context) if context.has_partition_key or context.has_partition_key_range else None
     stored = recent_partitions(step, workspace) if asked is None else asked
-    made = Made(new=dict.fromkeys(stored, False))
+    made = _stored_only(stored)
     for product in step.products:
         yield from check_made(step, product, context, workspace, made).results
+
+
+def _stored_only(partitions: Sequence[Partition]) -> Made:
+    """Return what a check is given that is executed without making anything: no details."""
+    return Made(new=dict.fromkeys(partitions, False), details={})
 
 
 def recent_partitions(step: Step, workspace: Workspace) -> list[Partition]:
@@ -279,7 +284,7 @@ def check_made(
             outcome = holds(check, reading, done, made)
             failing = [] if outcome.passed else _failing(check, reading, done, made)
             others = [each for each in before[check.name] if each not in made.new]
-            failing += [each for each in others if not holds(check, reading, [each], Made(new={each: False})).passed]
+            failing += [each for each in others if not holds(check, reading, [each], _stored_only([each])).passed]
         counted = {**outcome.counted, **({FAILING: [*map(_day_and_profile, failing)]} if failing else {})}
         found.results.append(
             dg.AssetCheckResult(

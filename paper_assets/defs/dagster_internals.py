@@ -14,12 +14,14 @@ one of these names. Remove an entry as soon as Dagster offers a public way.
 import multiprocessing
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
-__all__ = ["fork_runs", "keep_engines"]
+from sqlalchemy import create_engine
 
-_ENGINES = 8  # database files that stay open; a command writes one run at a time
+__all__ = ["close_files", "fork_runs", "keep_engines"]
+
+_MOST_FILES = 8  # that stay open; a command writes one run at a time
+_engines: dict[str, Any] = {}  # by address, the least recently opened first
 
 
 def keep_engines() -> None:
@@ -32,19 +34,23 @@ def keep_engines() -> None:
     from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 
     for module in (sqlite_event_log, sqlite_run_storage, sqlite_schedule_storage):
-        original = module.create_engine
-        if hasattr(original, "cache_info"):
-            continue
+        module.create_engine = _kept_engine  # type: ignore[attr-defined]
 
-        @lru_cache(_ENGINES)
-        def kept(address: str, timeout: int, original: Any = original) -> Any:
-            return original(address, connect_args={"timeout": timeout, "check_same_thread": False})
 
-        def create_engine(address: str, kept: Any = kept, **options: Any) -> Any:
-            return kept(address, options.get("connect_args", {}).get("timeout", 5))
+def _kept_engine(address: str, **options: Any) -> Any:
+    """Return the engine of a file; without Dagster's pool, which keeps no connection."""
+    options.pop("poolclass", None)
+    if address not in _engines:
+        while len(_engines) >= _MOST_FILES:
+            _engines.pop(next(iter(_engines))).dispose()
+        _engines[address] = create_engine(address, **options)
+    return _engines[address]
 
-        create_engine.cache_info = kept.cache_info  # type: ignore[attr-defined]
-        module.create_engine = create_engine  # type: ignore[attr-defined]
+
+def close_files() -> None:
+    """Close the files, which leaves them as Dagster does: without a log beside them."""
+    for engine in _engines.values():
+        engine.dispose()
 
 
 def fork_runs(preloaded: Sequence[str]) -> None:

@@ -176,7 +176,7 @@ NO_MODEL = Checked(passed=False, counted={"reason": "the embedding model cannot 
 
 
 def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    if workspace.embedding_model() is None:
+    if made.details is None:
         return NO_MODEL
     days, model = days_of(partitions), workspace.load_embedder().name
     without = unembedded_count(workspace.warehouse, days[0], days[-1], model=model)
@@ -184,7 +184,7 @@ def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partitio
 
 
 def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    if workspace.embedding_model() is None:
+    if made.details is None:
         return NO_MODEL
     days, faulty, vectors = days_of(partitions), 0, 0
     for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
@@ -194,7 +194,7 @@ def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequen
 
 
 def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    if workspace.embedding_model() is None:
+    if made.details is None:
         return NO_MODEL
     days, sample = days_of(partitions), []
     for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):

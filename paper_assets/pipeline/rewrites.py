@@ -353,7 +353,7 @@ def _needs_model(item: RewriteItem, config: RewritingConfig) -> bool:
 
 
 def _nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    if made.details is None:  # the check is executed alone
+    if not made.details:  # the check is executed alone
         config = workspace.settings.rewriting
         items = [item for item in unfinished_items(workspace.warehouse) if _needs_model(item, config)]
         return Checked(passed=not items, counted={"unfinished": len(items)})

@@ -17,6 +17,7 @@ from paper_assets.defs.abandoned_runs import (
     fail_abandoned_runs,
     process_tag,
 )
+from paper_assets.defs.dagster_internals import close_files
 from paper_assets.defs.history_files import RUNS, is_idle
 from paper_assets.defs.instance import remove_old_logs
 from paper_assets.processes import this_process
@@ -77,6 +78,7 @@ def test_a_history_is_at_rest_only_while_no_run_is_under_way(instance: dg.Dagste
     assert not is_idle(tmp_path)
     fail_abandoned_runs(instance)
     assert is_idle(tmp_path)
+    close_files()
     (tmp_path / RUNS).write_bytes(b"a letter" * 1_000)
     assert not is_idle(tmp_path)
 
@@ -170,14 +172,14 @@ def test_a_waiting_process_gets_the_slot_when_its_holder_is_killed(
 
 
 def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: dg.DagsterInstance) -> None:
-    from paper_assets.defs.resources import workspace_resource
+    from paper_assets.defs.resources import WorkspaceResource
 
     @dg.asset(required_resource_keys={"workspace"})
     def looks(context: dg.AssetExecutionContext) -> None:
         run = context.instance.get_run_by_id(context.run.run_id)
         assert run and run.tags[PROCESS] == str(this_process())
 
-    made = dg.materialize([looks], instance=instance, resources={"workspace": workspace_resource()})
+    made = dg.materialize([looks], instance=instance, resources={"workspace": WorkspaceResource()})
     assert made.success
 
 

@@ -266,10 +266,8 @@ def test_options_of_a_run_go_before_the_profiles_and_the_same_run_without_them_g
     assert sum(stored.rows.column("shown").to_pylist()) == 1
     assert ranked().success
     assert ranking(graph.warehouse, MONDAY, "graphs").header["top_k"] == 2
-    refused = ranked(purpose="leisure")
-    assert not refused.success
-    failure = refused.get_step_failure_events()[0].step_failure_data.user_failure_data
-    assert failure is not None and "purpose" in str(failure.description) and "leisure" in str(failure.description)
+    with pytest.raises(dg.DagsterInvalidConfigError, match=r"purpose not in enum type purpose got leisure"):
+        ranked(purpose="leisure")
 
 
 def test_a_profile_that_fails_leaves_the_others_of_the_run_ranked(graph: Graph) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from paper_assets.defs import runs
 from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
+from paper_assets.defs.dagster_internals import close_files
 from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import events_files
 from paper_assets.defs.instance import explained, keeps_files, open_instance, remove_old_logs
@@ -90,10 +91,12 @@ def bring_up_to_date(
             if not failures:
                 report_stage(workspace.settings.home, "the list is ready", listed=True)
             failures += _others_embedded(workspace, instance, profiles, day) if others else []
+            close_files()
             before = file_state(roots)
             # A profile or a newer day may have been added meanwhile.
             if first_day == day and not failures and _scope(workspace, only, first, last) == scope:
                 current = _current_lists(workspace, instance, profiles, day)
+        close_files()
         # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
         if current is not None and roots and before and not profiles.faults and file_state(roots) == before:
             keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, current)
