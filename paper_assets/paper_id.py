@@ -60,18 +60,18 @@ def split_arxiv_id(text: str) -> tuple[str, int | None]:
     Also accepts an `arXiv:` prefix, the DOI that arXiv gives a paper, and abs, pdf or html addresses of arxiv.org.
     Old-style subject classes (`math.GT/0309136`) are dropped, as arXiv itself does. Raises InvalidArxivId.
     """
-    found = _ID.fullmatch(_IN_FRONT.sub("", text.strip()).removesuffix(".pdf"))
-    if found is None:
+    match = _ID.fullmatch(_IN_FRONT.sub("", text.strip()).removesuffix(".pdf"))
+    if match is None:
         shown = text if len(text) <= 60 else text[:57] + "..."
         raise InvalidArxivId(f"{shown!r} is not an arXiv id; expected the form 2501.12345 or hep-th/9901001")
-    identifier = re.sub(r"\.[A-Z]{2}/", "/", found["id"])
-    return identifier, int(found["version"]) if found["version"] else None
+    identifier = re.sub(r"\.[A-Z]{2}/", "/", match["id"])
+    return identifier, int(match["version"]) if match["version"] else None
 
 
 def is_arxiv_id(text: str) -> bool:
     """Return whether the text is an arXiv id without version, and nothing else."""
-    found = _ID.fullmatch(text)
-    return found is not None and found["version"] is None
+    match = _ID.fullmatch(text)
+    return match is not None and match["version"] is None
 
 
 def split_arxiv_address(url: str) -> tuple[str, int | None] | None:
@@ -87,13 +87,13 @@ def split_arxiv_address(url: str) -> tuple[str, int | None] | None:
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or port not in (None, 80, 443):
         return None
     if host in _HOSTS:
-        found = _PATH.fullmatch(path)
-        if found is None:
+        match = _PATH.fullmatch(path)
+        if match is None:
             raise InvalidArxivId(f"the url does not name a paper; expected the form {abs_address('2501.12345')}")
-        return split_arxiv_id(found["id"])
+        return split_arxiv_id(match["id"])
     before = _ELSEWHERE.get(host.removeprefix("www.").removeprefix("dx."))
-    found = re.fullmatch(rf"(?i:{before})(?P<id>.+?)(?:\.pdf)?/?", path) if before else None
-    named = _ID.fullmatch(found["id"]) if found else None
+    match = re.fullmatch(rf"(?i:{before})(?P<id>.+?)(?:\.pdf)?/?", path) if before else None
+    named = _ID.fullmatch(match["id"]) if match else None
     return split_arxiv_id(named[0]) if named else None
 
 
@@ -125,8 +125,8 @@ def beside_pdfs(address: str) -> str | None:
 
 def pdf_name(url: str) -> str | None:
     """Return the name of the PDF in an address of arXiv, which mirrors use too; None for another address."""
-    found = _PDF.fullmatch(url)
-    return found["name"] if found else None
+    match = _PDF.fullmatch(url)
+    return match["name"] if match else None
 
 
 def is_text_of(url: str, paper_id: str, version: int) -> bool:
@@ -142,11 +142,11 @@ def names_version(url: str) -> bool:
 def arxiv_id_of_file(name: str) -> tuple[str, int | None] | None:
     """Return identifier and version (None if not given) of the paper that a PDF file is named after."""
     stem = name[: -len(".pdf")] if name.lower().endswith(".pdf") else name
-    found = _FILE_NAME.match(file_stems(stem)[1])
-    if found is None:
+    match = _FILE_NAME.match(file_stems(stem)[1])
+    if match is None:
         return None
-    version = found["version"] or found["apart"]
-    return found["new"] or f"{found['archive']}/{found['number']}", int(version) if version else None
+    version = match["version"] or match["apart"]
+    return match["new"] or f"{match['archive']}/{match['number']}", int(version) if version else None
 
 
 def file_stems(stem: str) -> tuple[str, str]:
@@ -176,10 +176,10 @@ def split_paper_id(text: str) -> tuple[PaperId, int | None]:
     try:
         value, version = split_arxiv_id(text)
     except InvalidArxivId:
-        found = _PREFIXED.fullmatch(text.strip())
-        if found is None or found["source"].lower() == ARXIV:
+        match = _PREFIXED.fullmatch(text.strip())
+        if match is None or match["source"].lower() == ARXIV:
             raise
-        return PaperId(found["source"], found["value"]), None
+        return PaperId(match["source"], match["value"]), None
     return PaperId(ARXIV, value), version
 
 

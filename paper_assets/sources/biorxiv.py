@@ -184,10 +184,10 @@ def _named_by(server: str, url: str) -> tuple[PaperId, int | None] | None:
     except ValueError:  # not a URL
         return None
     ours = parts.hostname in (f"{server}.org", f"www.{server}.org") and parts.scheme in ("http", "https")
-    found = _PATH.fullmatch(unquote(parts.path)) if ours else None
-    if found is None or not _DOI.fullmatch(found["doi"]):
+    match = _PATH.fullmatch(unquote(parts.path)) if ours else None
+    if match is None or not _DOI.fullmatch(match["doi"]):
         return None
-    return PaperId(server, found["doi"]), int(found["version"]) if found["version"] else None
+    return PaperId(server, match["doi"]), int(match["version"]) if match["version"] else None
 
 
 def _texts(server: str, paper: Paper, settings: Settings) -> tuple[PaperText, ...]:

@@ -262,8 +262,8 @@ def _named_by(url: str) -> tuple[PaperId, int | None] | None:
         parts = urlsplit(url.strip())
     except ValueError:  # not a URL
         return None
-    found = _PATH.fullmatch(unquote(parts.path)) if parts.hostname in _HOSTS else None
-    return (PaperId(ID_SOURCE, found["id"]), None) if found else None
+    match = _PATH.fullmatch(unquote(parts.path)) if parts.hostname in _HOSTS else None
+    return (PaperId(ID_SOURCE, match["id"]), None) if match else None
 
 
 SEMANTIC_SCHOLAR = Source(

@@ -75,8 +75,8 @@ def papers_by_id(warehouse: Warehouse, ids: Sequence[str]) -> pa.Table:
 
 def find_paper(warehouse: Warehouse, paper_id: str) -> Paper | None:
     """Return the paper with this id, given with or without version."""
-    found = papers_from_table(papers_by_id(warehouse, [unversioned(paper_id)]))
-    return found[0] if found else None
+    papers = papers_from_table(papers_by_id(warehouse, [unversioned(paper_id)]))
+    return papers[0] if papers else None
 
 
 def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:

@@ -369,10 +369,10 @@ def _busy(warehouse: Warehouse, holder: str) -> str:
 
 def _holder(message: str) -> str:
     """Return the holding process from DuckDB's message, with its command line where the machine provides it."""
-    found = re.search(r"held in (\S+) \(PID (\d+)\)", message)
-    if found is None:
+    match = re.search(r"held in (\S+) \(PID (\d+)\)", message)
+    if match is None:
         return "another process"
-    program, pid = found.groups()
+    program, pid = match.groups()
     return f"pid {pid} ({command_of(int(pid)) or program})"
 
 
