@@ -262,7 +262,7 @@ def _instant_field(value: object, name: str, named: str) -> datetime | None:
 def _cleaned(text: str, name: str, named: str) -> str:
     """Return the text as `without_controls` leaves it (SPEC 8). Raises InvalidPaper for a NUL or a lone surrogate."""
     if "\0" in text:
-        raise InvalidPaper(f"{named}: {name} holds a NUL character; remove it")
+        raise InvalidPaper(f"{named}: {name} contains a NUL character; remove it")
     if not text.isascii():
         try:
             text.encode()

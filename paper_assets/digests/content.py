@@ -43,7 +43,7 @@ from paper_assets.text.cleaning import one_line
 def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True, maybe: int = 0) -> str:
     """Return a sentence on how many papers there are to read, and whether the day is quiet.
 
-    `likely`: at least one of them is more probably on topic than not. `maybe`: papers that follow, below the threshold.
+    `likely`: at least one of them is likely to be on topic. `maybe`: papers that follow, below the threshold.
     The number of papers that were `ranked` is in `window`, which follows it.
     """
     if quiet and ranked:
@@ -305,15 +305,15 @@ def _entries(
     faults: list[str],
 ) -> tuple[tuple[Entry, ...], tuple[UnshownEntry, ...]]:
     """Return the entries of the rows, and the papers whose entry failed."""
-    made: list[Entry] = []
+    entries: list[Entry] = []
     unshown: list[UnshownEntry] = []
     for row in rows:
         found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
-        made += found
+        entries += found
         if not found:
             rank, paper_id = places[row["paper_id"]], one_line(row["paper_id"])
             unshown.append(UnshownEntry(rank=rank, paper_id=paper_id, fault=faults[-1]))
-    return tuple(made), tuple(unshown)
+    return tuple(entries), tuple(unshown)
 
 
 def reasons_of(candidates: Sequence[Mapping[str, Any]]) -> Counter[str]:
@@ -325,13 +325,13 @@ def _each(
     things: Iterable[Thing], make: Callable[[Thing], Made], *, named: Callable[[Thing], str], faults: list[str]
 ) -> tuple[Made, ...]:
     """Call `make` for each thing; log one that raises, leave it out, and name it in `faults`."""
-    made: list[Made] = []
+    results: list[Made] = []
     for thing in things:
         try:
-            made.append(make(thing))
+            results.append(make(thing))
         except Exception as error:
             faults.append(f"{named_error(error, f'{named(thing)} is not shown')}")
-    return tuple(made)
+    return tuple(results)
 
 
 def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datetime:
@@ -394,11 +394,11 @@ def without_excluded(
     texts |= {item.paper_id: (item.title, item.original_text) for item in rewrites}
     texts |= {paper_id: (paper.title, paper.abstract) for paper_id, paper in papers.items() if paper_id in texts}
     excluded = _excluded(texts, keywords)
-    kept = [
+    remaining = [
         {**answer, "sides": [_side(side, excluded) for side in answer["sides"]]} if excluded else dict(answer)
         for answer in answers
     ]
-    return kept, [item for item in rewrites if item.paper_id not in excluded]
+    return remaining, [item for item in rewrites if item.paper_id not in excluded]
 
 
 def _excluded(texts: Mapping[str, tuple[str, str]], keywords: Sequence[str]) -> set[str]:

@@ -144,10 +144,10 @@ def shortened(text: str, most: int) -> MathText:
 
 def authors_line(names: Sequence[str]) -> str:
     """List the first authors and count the others."""
-    known = [name for each in names if (name := one_line(each[:_MOST_NAME]))]
-    if len(known) <= _MOST_AUTHORS:
-        return ", ".join(known)
-    return f"{', '.join(known[: _MOST_AUTHORS - 1])} and {len(known) - _MOST_AUTHORS + 1} others"
+    cleaned = [name for each in names if (name := one_line(each[:_MOST_NAME]))]
+    if len(cleaned) <= _MOST_AUTHORS:
+        return ", ".join(cleaned)
+    return f"{', '.join(cleaned[: _MOST_AUTHORS - 1])} and {len(cleaned) - _MOST_AUTHORS + 1} others"
 
 
 def links_of(paper: Paper) -> tuple[Link, ...]:

@@ -73,12 +73,12 @@ def mail_text(digest: Digest, *, desk: str | None = None) -> str:
 
 def _summaries(digest: Digest) -> Mapping[str, str]:
     """Return the sentence that says what each paper does, by its id."""
-    found = {}
+    summaries = {}
     for entry in digest.entries:
         parts = [entry.rest] if entry.skipped and entry.rest else [entry.lead, entry.rest]
         abstract = " ".join(part.source for part in parts if part)
-        found[entry.paper_id] = MathText(key_sentence(abstract))
-    return found
+        summaries[entry.paper_id] = MathText(key_sentence(abstract))
+    return summaries
 
 
 def _paper(entry: Entry) -> str:

@@ -42,7 +42,7 @@ def questions(
     near = _most_probable(rows, vectors)
     if not near:
         return []
-    known = [vectors[paper_id] for paper_id in sorted(rated) if paper_id in vectors]
+    rated_vectors = [vectors[paper_id] for paper_id in sorted(rated) if paper_id in vectors]
     probability = np.array([probability_of(row) for row in near])
     allowed = np.array(
         [
@@ -51,7 +51,11 @@ def questions(
         ]
     )
     chosen = most_informative(
-        np.array([vectors[row["paper_id"]] for row in near]), probability, allowed, known=np.array(known), count=count
+        np.array([vectors[row["paper_id"]] for row in near]),
+        probability,
+        allowed,
+        known=np.array(rated_vectors),
+        count=count,
     )
     return [near[at]["paper_id"] for at in chosen]
 
@@ -59,7 +63,7 @@ def questions(
 def first_set(
     rows: Sequence[Mapping[str, Any]], rated: Collection[str], *, vectors: Mapping[str, NDArray[np.float32]]
 ) -> list[str]:
-    """Return the ids of the `FIRST_SET` papers that a new reader is asked about, out of the rows of a ranking.
+    """Return the ids of the `FIRST_SET` papers that a new reader is to rate first, out of the rows of a ranking.
 
     Maximal marginal relevance (Carbonell & Goldstein 1998): each next paper has the highest probability, less
     `REPETITION` times its cosine to the most similar chosen or rated one. Papers without a vector are left out.
@@ -85,8 +89,8 @@ def first_set(
 def _most_probable(
     rows: Sequence[Mapping[str, Any]], vectors: Mapping[str, NDArray[np.float32]]
 ) -> list[Mapping[str, Any]]:
-    known = (row for row in rows if row["paper_id"] in vectors)
-    return sorted(known, key=lambda row: (-probability_of(row), row["rank"]))[:_NEIGHBOURHOOD]
+    embedded = (row for row in rows if row["paper_id"] in vectors)
+    return sorted(embedded, key=lambda row: (-probability_of(row), row["rank"]))[:_NEIGHBOURHOOD]
 
 
 def most_informative(

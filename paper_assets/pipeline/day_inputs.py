@@ -75,7 +75,7 @@ def inputs_by_day(
     listed = {profile.name: (_first_of_lists(profile, days[0]), days[-1]) for profile, days in asked}
     shown, wishes = shown_by_day(warehouse, spans), wishes_by_day(warehouse, listed)
     preferences, version = model_inputs(warehouse), ranking_version()
-    found: dict[str, dict[date, tuple[str, str]]] = {profile.name: {} for profile, _ in asked}
+    fingerprints: dict[str, dict[date, tuple[str, str]]] = {profile.name: {} for profile, _ in asked}
     for profile, days in asked:
         name = profile.name
         papers, liked = day_fingerprints(warehouse, *spans[name]), liked_by(warehouse, profile)
@@ -92,8 +92,8 @@ def inputs_by_day(
                 preferences=preferences.get(name),
                 considered=_considered(profile, as_of, wishes[name]),
             )
-            found[name][as_of] = day.inputs, ranked
-    return found
+            fingerprints[name][as_of] = day.inputs, ranked
+    return fingerprints
 
 
 def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date | None:
@@ -158,11 +158,11 @@ def liked_by(warehouse: Warehouse, profile: Profile) -> frozenset[str]:
 
 def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Settings) -> InterestQueries:
     """Build the profile's queries; papers that it likes by id are read from the warehouse."""
-    interests, known = _interests(warehouse, profile), {}
+    interests, texts = _interests(warehouse, profile), {}
     if ids := liked_ids(interests):
-        found = papers_from_table(papers_by_id(warehouse, ids))
-        known = {paper.paper_id: (paper.title, paper.abstract) for paper in found}
-    return interest_queries(interests, options=profile.content.ranking, scoring=settings.scoring, known=known)
+        liked = papers_from_table(papers_by_id(warehouse, ids))
+        texts = {paper.paper_id: (paper.title, paper.abstract) for paper in liked}
+    return interest_queries(interests, options=profile.content.ranking, scoring=settings.scoring, known=texts)
 
 
 def query_vectors(

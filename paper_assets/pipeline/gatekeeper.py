@@ -2,7 +2,7 @@
 
 One step makes both, day by day in ascending order: a paper that an earlier day's list showed is removed from later days
 (ALREADY_SHOWN), so the candidates of all days cannot be made before the first ranking. day_inputs.py determines what a
-day depends on, rankings.py computes it; this file holds the step, its reports and its checks.
+day depends on, rankings.py computes it; this file has the step, its reports and its checks.
 
 On a Dask cluster the profiles of one day are ranked in parallel, day after day (X4). This process alone reads and
 writes the stores; only the rankings are computed elsewhere.
@@ -384,7 +384,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         new, failures = day_by_day(
             workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, on_ranked=on_ranked
         )
-    elif verifier.model:  # which may take minutes, in which no other process could use the store
+    elif verifier.model:  # this can take minutes, and holding the store would block every other process
         new, failures = make_each(partitions, make, in_order=True, progress=workspace.progress)
     else:
         with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:

@@ -60,16 +60,18 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     task = with_stored_vectors(warehouse, profile, task, embedder)
     result = rank(task, verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
     header = {**result.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
-    found = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)
+    edited = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)
     changes = None
     with suppress(NotComputed):
-        changes = changes_since(warehouse, ranking(warehouse, day, profile.name), found, judged=judged, profile=profile)
+        changes = changes_since(
+            warehouse, ranking(warehouse, day, profile.name), edited, judged=judged, profile=profile
+        )
     moves = changes.moves if changes else ()
     shown = result.shown.column("paper_id").to_pylist()
     papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
     reasons = (reason for reason in judged.column("reason").to_pylist() if reason)
     return Preview(
-        ranking=found,
+        ranking=edited,
         warnings=tuple(warnings_of(warehouse, profile, task)),
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},

@@ -26,11 +26,11 @@ The formula. A profile has interests i = 1..k. For each interest and each candid
 
 Only papers whose p reaches the threshold of the day are listed (`final_list.py`).
 
-The coefficients were fitted to judged papers. They are data of the package: `calibration.json` holds them,
-`stem_frequencies.tsv` and `word_frequencies.tsv` hold the background frequencies from which idf is computed
-(`python -m benchmarks.calibrate` writes all three). `calibration_vectors.npz` holds the linear map that is applied to
-the vectors of interests, and the mean vector of papers (`python -m benchmarks.query_adapter`). A hash of all four files
-and of the table of acronyms is the calibration's version, which is stored with every ranking.
+The coefficients were fitted to judged papers and are stored in `calibration.json`. `stem_frequencies.tsv` and
+`word_frequencies.tsv` contain the background frequencies from which idf is computed (`python -m benchmarks.calibrate`
+writes all three). `calibration_vectors.npz` contains the linear map that is applied to the vectors of interests, and
+the mean vector of papers (`python -m benchmarks.query_adapter`). A hash of all four files and of the table of acronyms
+is the calibration's version, which is stored with every ranking.
 
 Constraints of the fit: a, b, c and the other coefficients of similarity are at least 0, so a higher cosine or term
 score never lowers p. The saturation is at most .95. d is at most 0: a reader with a single interest means it more

@@ -8,7 +8,7 @@ The cause of a move is the first of these that applies:
    is a candidate for the first time.
 2. Its own part: the number that orders the list changed in the direction of the move, and this is the part of it that
    changed most in that direction. The part is attributed to an edit of the profile or another model if there was one,
-   to a new version of the paper, to a verdict of a language model or to the reader's ratings; else it stands alone.
+   to a new version of the paper, to a verdict of a language model or to the reader's ratings; else it is named alone.
 3. An edit that can change the list without a change of scores, such as the number of places.
 4. Others came or went.
 """
@@ -76,7 +76,7 @@ class Move:
     Attributes:
         before, after: its places; None: not in the list.
         score_before, score_after: the number that orders the list (`order_value`); None: not a candidate.
-        parts: by how much each part of that number differs, by name; empty if the paper was no candidate of both.
+        parts: by how much each part of that number differs, by name; empty unless the paper was a candidate of both.
         kind: the kind of cause.
         part: the part of the paper's own number that is the cause, if one is.
         reason: the cause in words.

@@ -75,12 +75,14 @@ def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
 def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
     """Return (n, k) whether each name is that of each preferred author, by the rule of `author_trust`."""
     same = np.zeros((len(names), len(preferred)), dtype=bool)
-    wanted = [(form, _without_initials(form)) for form in _name_forms(preferred)]
-    endings = {form.rpartition(" ")[2] for form, _ in wanted}
+    preferred_forms = [(form, _without_initials(form)) for form in _name_forms(preferred)]
+    endings = {form.rpartition(" ")[2] for form, _ in preferred_forms}
     for row, form in enumerate(_name_forms(names)):
         if form and form.rpartition(" ")[2] in endings:  # few names reach this comparison
             short = _without_initials(form)
-            same[row] = [form in (full, without_initials) or short == full for full, without_initials in wanted]
+            same[row] = [
+                form in (full, without_initials) or short == full for full, without_initials in preferred_forms
+            ]
     return same
 
 

@@ -74,10 +74,12 @@ def rank_papers(
     stamp of the result. Raises InvalidInput for a record that is not a paper.
     """
     profile, warnings = reader.profile, []
-    kept = _deduplicated(records)
-    if len(kept) < len(records):
-        warnings.append(f"{len(records) - len(kept)} of {len(records)} papers repeat an id; each id was kept once")
-    table = papers_to_table(paper for paper, _ in kept.values())
+    paper_by_id = _deduplicated(records)
+    if len(paper_by_id) < len(records):
+        warnings.append(
+            f"{len(records) - len(paper_by_id)} of {len(records)} papers repeat an id; each id was kept once"
+        )
+    table = papers_to_table(paper for paper, _ in paper_by_id.values())
     criteria = FilterCriteria(
         content=profile.content if profile else None,
         options=options,
@@ -92,7 +94,7 @@ def rank_papers(
             options=options,
             as_of=as_of,
             scoring=scoring,
-            queries=_queries(profile, [paper for paper, _ in kept.values()], options, scoring, backends),
+            queries=_queries(profile, [paper for paper, _ in paper_by_id.values()], options, scoring, backends),
             pdf_names=reader.pdf_names,
             first_list=True,
         ),
@@ -102,8 +104,10 @@ def rank_papers(
     return ranking_result(
         ranking,
         reader,
-        papers={paper_id: paper for paper_id, (paper, _) in kept.items()},
-        originals={paper_id: _as_json(kept[paper_id][1]) for paper_id in ranking.shown.column("paper_id").to_pylist()},
+        papers={paper_id: paper for paper_id, (paper, _) in paper_by_id.items()},
+        originals={
+            paper_id: _as_json(paper_by_id[paper_id][1]) for paper_id in ranking.shown.column("paper_id").to_pylist()
+        },
         candidates=rows,
         now=now,
         input_count=len(records),
@@ -152,14 +156,14 @@ def _deduplicated(records: object) -> dict[str, tuple[Paper, Mapping[str, Any]]]
     """
     if not isinstance(records, Sequence) or isinstance(records, str | bytes):
         raise InvalidInput("papers must be a list of objects with paper_id, title, abstract and authors")
-    kept: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
+    newest: dict[str, tuple[Paper, Mapping[str, Any]]] = {}
     for position, record in enumerate(records):
         paper = with_code_url(paper_from_mapping(record, position=position))
         if excess := oversized_fields(paper):
             raise InvalidInput(f"paper {position + 1} ({paper.paper_id[:60]}): {excess[0]}")
-        if paper.paper_id not in kept or paper.version > kept[paper.paper_id][0].version:
-            kept[paper.paper_id] = paper, record
-    return kept
+        if paper.paper_id not in newest or paper.version > newest[paper.paper_id][0].version:
+            newest[paper.paper_id] = paper, record
+    return newest
 
 
 def _known_texts(

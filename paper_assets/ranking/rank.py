@@ -265,7 +265,7 @@ def _facts(
     *,
     task: RankingTask,
 ) -> TagFacts:
-    """Return what is known of the papers except their relevance, whose dimension is still 0."""
+    """Return the facts on the papers except their relevance, whose dimension is still 0."""
     options, scoring, pdf_names = task.options, task.scoring, task.pdf_names
     must = distinct(content.keywords.must_include) if content else []
     own = options.interest_mode != "seed"  # mode `seed` has no rule for surveys and searches abstracts

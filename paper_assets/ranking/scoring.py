@@ -36,10 +36,10 @@ def weights_for(
     if not profile_free:
         return weights
     is_kept = [name in PROFILE_FREE_DIMENSIONS for name in DIMENSIONS]
-    kept = [weight if count else 0.0 for weight, count in zip(weights, is_kept, strict=True)]
-    if not any(kept):  # a configuration may set both to 0
-        kept = [1.0 if count else 0.0 for count in is_kept]
-    return tuple(weight / sum(kept) for weight in kept)
+    shares = [weight if count else 0.0 for weight, count in zip(weights, is_kept, strict=True)]
+    if not any(shares):  # a configuration may set both to 0
+        shares = [1.0 if count else 0.0 for count in is_kept]
+    return tuple(weight / sum(shares) for weight in shares)
 
 
 def mode_bonus(dimensions: Floats, ranking_mode: str, scoring: ScoringConfig) -> Floats:

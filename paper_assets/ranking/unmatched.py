@@ -23,7 +23,7 @@ from paper_assets.ranking.keywords import distinct, implied_by, keywords_in, mat
 
 DAYS: Final = 30
 UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence of what is without a match
-CONTRADICTED: Final = "the preferred keyword"  # begins each sentence of what is wanted and excluded
+CONTRADICTED: Final = "the preferred keyword"  # begins each sentence on a preferred keyword that is excluded too
 _FOR_TEXTS = ("title", "abstract")
 _FOR_PEOPLE = ("authors", "affiliations")
 
@@ -90,7 +90,7 @@ def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
     elif left.institutions:
         texts.append(f"{UNMET} is from {_listed(left.institutions)}")
     if left.must_keywords:
-        texts.append(f"{UNMET} holds the must keyword {_listed(left.must_keywords)}")
+        texts.append(f"{UNMET} contains the must keyword {_listed(left.must_keywords)}")
     return texts
 
 

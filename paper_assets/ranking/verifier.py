@@ -166,7 +166,7 @@ def _ask_in_batches(
             usage = _sum(usage, answer.usage)
             scores = scores_in(answer.value.verdicts, asked=ids)
             if not scores:
-                raise LLMError("the model judged none of the papers it was asked about")
+                raise LLMError("the model judged none of the requested papers")
         except LLMError as error:
             usage = _sum(usage, error.usage)
             failures, reason = failures + 1, str(error)

@@ -232,10 +232,10 @@ def _register_spans(connection: DuckDBPyConnection, spans: Spans) -> None:
 
 
 def _by_profile(spans: Spans, rows: Sequence[tuple[str, date, Any]]) -> dict[str, dict[date, Any]]:
-    found: dict[str, dict[date, Any]] = {profile: {} for profile in spans}
+    by_profile: dict[str, dict[date, Any]] = {profile: {} for profile in spans}
     for profile, day, value in rows:
-        found[profile][day] = value
-    return found
+        by_profile[profile][day] = value
+    return by_profile
 
 
 def all_output_paths(warehouse: Warehouse) -> dict[tuple[str, date], str | None]:

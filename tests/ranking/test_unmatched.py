@@ -41,13 +41,13 @@ def test_each_preference_that_no_paper_meets_is_named_and_no_other() -> None:
     assert sentences_about(papers, **ASKED) == [
         "no paper of the last 30 days is by Nobody Known",
         "no paper of the last 30 days is from MIT",
-        "no paper of the last 30 days holds the must keyword title:forest or sea urchin",
+        "no paper of the last 30 days contains the must keyword title:forest or sea urchin",
     ]
 
 
 def test_a_must_keyword_of_symbols_only_is_named_as_one_that_never_matches() -> None:
     (line,) = sentences_about([paper(abstract="Kelps?")], keywords={"must_include": ["?", "kelp", "title:", "?"]})
-    assert line == "no paper of the last 30 days holds the must keyword ? or title:"
+    assert line == "no paper of the last 30 days contains the must keyword ? or title:"
 
 
 def test_without_any_affiliation_the_reason_and_the_remedy_are_named() -> None:
