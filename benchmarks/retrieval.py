@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper_assets.stores.chroma_collections import document_batches
 
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import Paper
@@ -32,7 +33,6 @@ from paper_assets.retrieval.findings import Caller, Findings
 from paper_assets.retrieval.plan import parse_plan
 from paper_assets.retrieval.search import Corpus
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.chroma_collections import document_batches
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse

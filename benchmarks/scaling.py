@@ -24,6 +24,7 @@ from typing import Any
 
 import dagster as dg
 import numpy as np
+from paper_assets.stores.index_storage import VectorBatch
 
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
@@ -34,7 +35,6 @@ from paper_assets.paper import papers_to_table
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
-from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.vectors import VectorIndex, drop, fetch, sync
 from paper_assets.text.forward_index import forget_texts
 from tests.scale import invented

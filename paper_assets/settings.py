@@ -259,7 +259,6 @@ class RetrievalConfig:
     # documents that have both); where more than this share of the matching ones has none, words alone are compared.
     assumed_cosine: float = 0.25
     most_unembedded: float = 0.5
-    memory: int = 1_000_000_000  # bytes of documents that a process keeps for searching, some 200,000 abstracts
     chunk_characters: int = 300  # R6
     chunk_overlap: int = 50  # R6
     best_chunks: int = 5  # R6

@@ -37,7 +37,7 @@ from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.keywords import paper_texts
 from paper_assets.ranking.preferences import Preferences, learned_features, log_odds
 from paper_assets.ranking.term_matching import unit_tfidf
-from paper_assets.text.bm25 import index_words
+from paper_assets.text.forward_index import indexed
 from paper_assets.text.words import without_addresses
 from paper_assets.weights import DIMENSIONS
 
@@ -230,8 +230,8 @@ def rated_papers(
     place = {paper_id: row for row, paper_id in enumerate(rows.column("paper_id").to_pylist())}
     order = [place[paper_id] for paper_id in ids]
     dimensions = np.column_stack([rows.column(name).to_numpy() for name in DIMENSIONS])[order]
-    texts = [without_addresses(text) for text in paper_texts(papers).to_pylist()]
-    words, stems = unit_tfidf(index_words(texts), background=standard_calibration().background)
+    texts = pa.array([without_addresses(text) for text in paper_texts(papers).to_pylist()], pa.string())
+    words, stems = unit_tfidf(indexed(pa.chunked_array([texts])), background=standard_calibration().background)
     holders = np.bincount(words.indices, minlength=len(stems))
     kept = [at for at, stem in enumerate(stems) if holders[at] > 1 and stem not in without_words]
     words, stems = words[:, kept], [stems[at] for at in kept]

@@ -40,7 +40,7 @@ from paper_assets.retrieval.question_answering import (
     gather_passages,
     written_answer,
 )
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import open_corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import Settings
 from paper_assets.sources.source import seconds_from_now
@@ -123,7 +123,7 @@ def prepare_question(
     """
     question = one_line(question)
     warehouse, embedder = context.warehouse, context.embedder
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=context.settings.retrieval)
+    corpus = open_corpus(context.settings, warehouse, embedder)
     allowed = access(options.profile) if where is None else where
     passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB, with a Chroma index."""
+"""`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB and in Chroma."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
@@ -25,9 +25,7 @@ from paper_assets.pipeline.step import (
     make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.chroma_collections import FORM, document_batches
 from paper_assets.stores.embeddings import (
-    days_without_vectors,
     keep_vectors,
     newest_without_vector,
     texts_without_vector,
@@ -35,9 +33,8 @@ from paper_assets.stores.embeddings import (
     vectors_between,
     vectors_of,
 )
-from paper_assets.stores.index_storage import VectorBatch
 from paper_assets.stores.papers import day_fingerprints, papers_between
-from paper_assets.stores.vectors import SyncReport, VectorIndex, mark_for_rebuild, self_check, sync
+from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild, self_check, update
 
 NAME: Final = "paper_embeddings"
 COLLECTION: Final = "abstract"
@@ -64,7 +61,9 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     new, failures = make_each(partitions, embed)
     for fault in faults:
         workspace.log.warning(f"{fault}; relevance will be judged by keywords only")
-    synced = _bring_index_up_to_date(workspace, model.name, days_of(list(new))) if new else "unchanged"
+    synced: object = "unchanged"
+    if new:
+        synced = update(workspace.vector_index, workspace.warehouse, [COLLECTION], model=model.name)
     workspace.log.info(f"embedded {sum(counts.values())} texts; index: {synced}")
     return Made(new=new, failures=failures, details=None if faults else counts)
 
@@ -88,14 +87,14 @@ def embed_unpartitioned(workspace: Workspace) -> int:
         return 0
     done, before, after = 0, workspace.settings.first_day, workspace.clock().date()
     while True:
-        hashes, texts, days = newest_without_vector(
+        hashes, texts, _ = newest_without_vector(
             workspace.warehouse, before=before, after=after, model=model.name, limit=_TEXTS_IN_A_STEP
         )
         if not texts:
+            if done:
+                update(workspace.vector_index, workspace.warehouse, [COLLECTION], model=model.name)
             return done
         keep_vectors(workspace.warehouse, hashes, model.encode(texts, progress=workspace.progress), model=model.name)
-        if days:
-            _bring_index_up_to_date(workspace, model.name, days)
         done += len(texts)
 
 
@@ -109,34 +108,6 @@ def steps_newest_first(days: Iterable[date]) -> Iterator[list[date]]:
         step.append(day)
     if step:
         yield step[::-1]
-
-
-def _bring_index_up_to_date(workspace: Workspace, model: str, days: Sequence[date]) -> SyncReport:
-    """Make Chroma contain exactly DuckDB's vectors of the days; rebuild a damaged index from all vectors."""
-    warehouse = workspace.warehouse
-
-    def versions(first: date | None, last: date | None) -> dict[str, str]:
-        unfinished = days_without_vectors(warehouse, model=model)
-        found = day_fingerprints(warehouse, first, last)
-        return {
-            day.isoformat(): f"{FORM} {embedding_version(papers, model)}"
-            for day, papers in found.items()
-            if day not in unfinished
-        }
-
-    def batches(partitions: Sequence[str]) -> Iterator[VectorBatch]:
-        return document_batches(warehouse, COLLECTION, partitions, model=model)
-
-    current = versions(days[0], days[-1])
-    wanted = {day.isoformat(): current.get(day.isoformat(), "empty") for day in days}
-    return sync(
-        workspace.vector_index,
-        COLLECTION,
-        model=model,
-        partitions=wanted,
-        everything=lambda: versions(None, None),
-        batches=batches,
-    )
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
@@ -187,7 +158,7 @@ def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequen
     if made.details is None:
         return NO_MODEL
     days, faulty, vectors = days_of(partitions), 0, 0
-    for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
+    for ids, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
         vectors += len(ids)
         faulty += int((~(np.abs(np.linalg.norm(matrix, axis=1) - 1) < 1e-3)).sum())
     return Checked(passed=faulty == 0, counted={"vectors": vectors, "faulty": faulty})
@@ -197,7 +168,7 @@ def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[P
     if made.details is None:
         return NO_MODEL
     days, sample = days_of(partitions), []
-    for ids, _, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
+    for ids, matrix in vectors_between(workspace.warehouse, days[0], days[-1], model=workspace.load_embedder().name):
         sample += [(ids[row], matrix[row]) for row in range(0, len(ids), max(1, len(ids) // SAMPLE))]
     sample = sample[:: max(1, len(sample) // SAMPLE)][:SAMPLE]
     if not sample:
@@ -214,7 +185,7 @@ def index_finds_its_vectors(
     """
     lost = self_check(index, collection, list(ids), vectors)
     if len(lost) > _LOST_AT_MOST * len(ids):
-        mark_for_rebuild(index, collection)
+        mark_for_rebuild(index)
     return Checked(passed=not lost, counted={"asked": len(ids), "lost": lost[:20]})
 
 

@@ -42,16 +42,16 @@ from paper_assets.retrieval.answers import (
 from paper_assets.retrieval.cited_answer import UNANSWERED, answer_from_record, numbered
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, questions_of
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import open_corpus
 from paper_assets.retrieval.stance import StanceJudge
 from paper_assets.settings import Settings
 from paper_assets.sources.table import page_of
-from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.documents import (
     replace_retrievals,
     retrieval_inputs,
     retrievals_of,
 )
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 
 _PRIVATE = "a private document of the profile"
@@ -259,7 +259,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             for fault in unread[name]:
                 workspace.log.warning(fault)
             if model is not None and "fulltext" in data_types(plans):
-                synced = sync_documents(warehouse, workspace.vector_index, "fulltext", model=model.name)
+                synced = update(workspace.vector_index, warehouse, ["fulltext"], model=model.name)
                 workspace.log.info(f"index: {synced}")
         new = keep_retrievals(
             warehouse,
@@ -311,7 +311,7 @@ def keep_retrievals(
     )
     if retrieval_inputs(warehouse, as_of, profile.name) == inputs:
         return False
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    corpus = open_corpus(settings, warehouse, embedder)
     caller = Caller(owner=profile.name, as_of=as_of)
     answers = [
         written_plan(plan, daily_answers.answer(plan, as_of=as_of, embedder=embedder), caller=caller)
@@ -377,7 +377,7 @@ def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of
         default_sides=categories_of(profile, settings),
         config=settings.retrieval,
     )
-    corpus = Corpus(warehouse=workspace.warehouse, embedder=workspace.embedder(), config=settings.retrieval)
+    corpus = open_corpus(settings, workspace.warehouse, workspace.embedder())
     caller = Caller(owner=profile.name, as_of=as_of)
     return balanced_answer(
         corpus, plan, caller=caller, load_grader=workspace.load_grader, load_judge=workspace.load_judge

@@ -55,7 +55,6 @@ from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
-from paper_assets.stores.chroma_collections import sync_documents
 from paper_assets.stores.rewrite_progress import asked_by, replace_set
 from paper_assets.stores.rewrites import (
     Attempt,
@@ -64,6 +63,7 @@ from paper_assets.stores.rewrites import (
     rewrites_of,
     unfinished_items,
 )
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 
 _COLUMNS = Columns(
@@ -244,7 +244,7 @@ def publish_vectors(warehouse: Warehouse, workspace: Workspace) -> None:
 def _index(workspace: Workspace, model: str) -> None:
     """Bring the index up to date; the rewrites are valid without it, and the next run tries again."""
     try:
-        sync_documents(workspace.warehouse, workspace.vector_index, "rewrite", model=model)
+        update(workspace.vector_index, workspace.warehouse, ["rewrite"], model=model)
     except StoreBusy:
         raise
     except (StoreError, InvalidInput) as fault:

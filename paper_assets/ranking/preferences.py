@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.ranking.term_matching import Background, unit_tfidf
-from paper_assets.text.bm25 import CountedWords
+from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.weights import DIMENSIONS
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ def shift_of(
     preferences: Preferences,
     *,
     vectors: NDArray[np.float32] | None,
-    words: CountedWords | None,
+    words: IndexedTexts | None,
     dimensions: Floats,
     background: Background,
 ) -> Shift:
@@ -129,7 +129,7 @@ def strongest_stems(words: Mapping[str, float], most: int) -> tuple[list[str], l
 
 
 def _by_words(
-    preferences: Preferences, words: CountedWords, background: Background
+    preferences: Preferences, words: IndexedTexts, background: Background
 ) -> tuple[Floats, list[tuple[str, ...]]]:
     tfidf, stems = unit_tfidf(words, background=background)
     weights = np.array([preferences.words.get(stem, 0.0) for stem in stems])

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
 from paper_assets.text.acronyms import acronyms_of_phrases, spelled_out
-from paper_assets.text.bm25 import CountedWords
 from paper_assets.text.forward_index import IndexedTexts, indexed
 from paper_assets.text.introductions import without_introduction
 from paper_assets.text.words import (
@@ -334,7 +333,7 @@ def _idf_of(term: Term, held: int, count: int, background: Background) -> float:
     return float(np.log1p((count + background.weight - df + 0.5) / (df + 0.5)))
 
 
-def unit_tfidf(words: CountedWords, *, background: Background) -> tuple[Any, list[str]]:
+def unit_tfidf(words: IndexedTexts, *, background: Background) -> tuple[Any, list[str]]:
     """Return TF-IDF vectors of n papers as a sparse array (n, stems) with rows of length 1, and the sorted stems.
 
     tf = 1 + ln(times). idf is that of the background alone, so that a row does not depend on other papers and learned
@@ -357,7 +356,7 @@ def similarity_by_words(words: PaperWords, texts: Sequence[str], *, background: 
 
 
 def tfidf_cosines_and_usual(
-    words: CountedWords, texts: Sequence[str], *, background: Background, normal: Sequence[str] | None = None
+    words: IndexedTexts, texts: Sequence[str], *, background: Background, normal: Sequence[str] | None = None
 ) -> tuple[Floats, Floats]:
     """Return (n, t) the cosines of the TF-IDF vectors of n papers and t texts over stems, 0 without words, and (n,) an
     estimate of each paper's mean cosine to the background.
@@ -438,7 +437,7 @@ def _usual_paper(stems: Sequence[str], background: Background) -> Floats:
     return _USUAL_WEIGHT * share * background.idf(stems, np.zeros(len(stems)), 0)
 
 
-def _times_held(words: CountedWords) -> tuple[Any, list[str]]:
+def _times_held(words: IndexedTexts) -> tuple[Any, list[str]]:
     """Return how often each stem occurs in each paper, as a sparse array (n, stems), and the sorted stems.
 
     Sums over stems are in sorted order, which does not depend on the papers.

@@ -149,8 +149,8 @@ def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings
             continue
         for here, there in ((one, other), (other, one)):
             overlaps.setdefault(here.side, []).append(
-                f"{len(shared)} of {len(here.documents)} documents are also on the side {there.side!r}: two wordings "
-                "do not part for from against; give the sides a stance (supports, contradicts) instead of a query"
+                f"{len(shared)} of {len(here.documents)} documents are also on the side {there.side!r}: wording alone "
+                "does not separate for from against; give the sides a stance (supports, contradicts) instead of a query"
             )
     return tuple(replace(each, warnings=(*each.warnings, *overlaps.get(each.side, ()))) for each in findings)
 

@@ -23,7 +23,7 @@ from pydantic import (
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import Profile
 from paper_assets.retrieval.merge import access
-from paper_assets.retrieval.scoring import Method
+from paper_assets.retrieval.search import Method
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.small_files import first_fault

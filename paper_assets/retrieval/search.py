@@ -1,15 +1,19 @@
-"""Search exactly over the documents that meet a filter: by meaning, by words, or both (SPEC R2, R5, R9).
+"""Search the stored documents by meaning, by words, or both (SPEC R2, R5, R9; docs/search.md).
 
-Every matching document is compared; nothing is approximated. A snapshot in memory is used if it fits. Otherwise the
-documents are read in blocks for each search, in bounded memory: the answer is the same, but it takes as long as reading
-the matching documents and all vectors.
+- With a filter: one SQL statement compares every document that meets it with the query vector. The answer is exact.
+- Without one: Chroma names several times as many documents as asked for. They and those that can win by their words
+  are merged as two sources (M1) and scored again, exactly, with the vectors in DuckDB.
+- While Chroma cannot answer (it is being filled, in use, damaged or missing), SQL compares every document.
+
+Both ways give a document the same score: (1 - share) * cosine + share * words, where `words` is BM25 over the documents
+that meet the filter, as if there were no others. Nothing is kept in memory between two searches.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +23,8 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.merge import Candidate, access
-from paper_assets.retrieval.scoring import MatchingDocuments, Method, Positions, best_of, method_of
-from paper_assets.retrieval.snapshot import snapshot_of
-from paper_assets.settings import RetrievalConfig
+from paper_assets.retrieval.merge import Candidate, Policy, access, merge
+from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.stores.documents import (
     FIELDS,
     DataType,
@@ -31,93 +33,36 @@ from paper_assets.stores.documents import (
     count_documents,
     count_matching_documents,
 )
-from paper_assets.stores.holdings import bound_memory, own_copy, read_documents, read_vectors
+from paper_assets.stores.vectors import VectorIndex, nearest
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.bm25 import QueryWord, index_words, query_words, times_of
+from paper_assets.stores.word_index import holders_of
+from paper_assets.text.bm25 import bm25, query_words
 from paper_assets.text.words import normal_form, word_forms, words_in
 
-_AT_ONCE = 8_192  # documents in memory at once
+Method = Literal["vector", "lexical", "hybrid"]
 
-
-def read_through(
-    connection: DuckDBPyConnection,
-    data_type: DataType,
-    question: str,
-    query_vector: NDArray[np.float32] | None,
-    *,
-    model: str | None,
-    where: Where | None,
-    undated: Where | None,
-    only: pa.Array | None = None,
-) -> MatchingDocuments:
-    """Read the documents that meet the filter, and compare them with the question.
-
-    The result is valid while the connection is open. Raises InvalidInput.
-    """
-    bound_memory(connection)
-    terms = query_words(question)
-    keys, text_keys, doc_ids = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [pa.array([], pa.string())]
-    times, lengths = [np.zeros((len(terms), 0), np.int32)], [np.zeros(0, np.int64)]
-    for table in read_documents(connection, data_type, at_once=_AT_ONCE, where=where):
-        if only is not None:
-            table = table.filter(pc.is_in(table["paper_id"], only))
-        index = index_words(table["text"])
-        keys.append(table["key"].to_numpy().copy())
-        text_keys.append(table["text_key"].to_numpy().copy())
-        doc_ids.append(own_copy(table["doc_id"]))
-        times.append(times_of(index, terms, np.arange(len(table))))
-        lengths.append(index.lengths)
-    ids, known = pa.concat_arrays(doc_ids), np.concatenate(keys)
-    embedded, cosines = _cosines(connection, query_vector, model=model, text_keys=np.concatenate(text_keys))
-
-    def word_counts(words: Sequence[QueryWord]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-        return np.concatenate(times, axis=1), np.concatenate(lengths)
-
-    def ids_at(at: Positions) -> list[str]:
-        found: list[str] = ids.take(pa.array(at)).to_pylist()
-        return found
-
-    def documents(at: Positions) -> list[dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        for table in read_documents(connection, data_type, at_once=_AT_ONCE, keys=known[at]):
-            found |= {each["doc_id"]: each for each in table.select(["doc_id", "text", *FIELDS]).to_pylist()}
-        return [found[name] for name in ids_at(at)]
-
-    return MatchingDocuments(
-        embedded=embedded,
-        undated=count_matching_documents(connection, data_type, undated) if undated else 0,
-        word_counts=word_counts,
-        approximate_cosines=lambda query_vector: (cosines, 0.0),
-        exact_vectors=None,
-        doc_ids=ids_at,
-        documents=documents,
-    )
-
-
-def _cosines(
-    connection: DuckDBPyConnection,
-    query_vector: NDArray[np.float32] | None,
-    *,
-    model: str | None,
-    text_keys: NDArray[np.uint64],
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return (n,) which texts have a vector, and their cosines to the query: 0 without either vector."""
-    embedded, cosines = np.zeros(len(text_keys), dtype=bool), np.zeros(len(text_keys))
-    if len(text_keys):
-        for rows, vectors in read_vectors(connection, model=model, text_keys=text_keys):
-            embedded[rows] = True
-            if query_vector is not None:
-                cosines[rows] = (vectors.astype(np.float64) * query_vector.astype(np.float64)).sum(axis=1)
-    return embedded, cosines
+_FACTOR_WITHOUT_WORDS = 1e-6  # factor of the cosine for documents that share no word, when words decide
+_SEVERAL, _FEWEST = 5, 100  # documents asked of Chroma: several times as many as wanted, and no fewer than these
+_MOST_BY_WORDS = 2_000  # documents outside Chroma's answer that are scored; with more, all are compared
+_ROUNDING = 1e-4  # error of Chroma's distances, which it computes in float32
+_LARGE, _MEMORY = 1_000_000_000, "600MB"  # bytes of a warehouse from which DuckDB's memory is limited, and the limit
+_AT_ONCE = 2_000  # texts in memory at once while phrases are looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """The warehouse, embedder and settings of a search; without an embedder only words are compared."""
+    """The warehouse, embedder, Chroma and settings of a search; without an embedder only words are compared."""
 
     warehouse: Warehouse
     embedder: Embedder | None
+    index: VectorIndex | None = None  # None: every search is made in SQL
     config: RetrievalConfig = field(default_factory=RetrievalConfig)
+
+
+def open_corpus(settings: Settings, warehouse: Warehouse, embedder: Embedder | None) -> Corpus:
+    """Return the corpus that these settings search."""
+    index = VectorIndex(settings.vectors_place, deadline=settings.store_deadline)
+    return Corpus(warehouse=warehouse, embedder=embedder, index=index, config=settings.retrieval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +72,7 @@ class Found:
     `method` is the one used: lexical without an embedder, or if most documents have no vector. `unembedded` of the
     matching documents have no vector, so only words find them; `undated` more lack only a date. Scores are
     similarities: the cosine; BM25 as a share (`lexical`); or a weighted sum (`hybrid`). By words alone, a document that
-    shares no word is not a candidate.
+    shares no word is not a candidate. `way`: `Chroma`, or `SQL`, with the reason where there was no filter.
     """
 
     candidates: tuple[Candidate, ...]
@@ -135,6 +80,26 @@ class Found:
     method: Method
     unembedded: int
     undated: int = 0
+    way: str = "SQL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Matching:
+    """The m documents that meet a filter.
+
+    `cosines` are NaN without a vector; they are 0 where there is one and no query vector was given. `public`
+    tells whether Chroma holds them.
+    """
+
+    doc_ids: pa.Array
+    numbers: NDArray[np.int32]  # of their texts in the inverted index
+    lengths: NDArray[np.int32]  # words in each text
+    cosines: NDArray[np.float64]
+    public: NDArray[np.bool_]
+
+    @property
+    def embedded(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.cosines)
 
 
 def search(
@@ -157,27 +122,273 @@ def search(
     if not question.strip() or k < 1:
         raise InvalidInput(f"a search needs a question and k from 1, got {question[:60]!r} and {k}")
     embedder = corpus.embedder
-    query_vector = embedder.encode([question])[0] if embedder and method != "lexical" else None
-    with _matching_documents(corpus, data_type, question, query_vector, where, undated, only) as matching:
-        used = method_of(method, matching.embedded, model=embedder is not None, config=corpus.config)
-        best, scores = best_of(matching, question, query_vector, method=used, k=k, config=corpus.config)
-        found = matching.documents(best) if len(best) else []
-    return Found(
-        candidates=tuple(
-            Candidate(
-                doc_id=fields.pop("doc_id"),
-                content=fields.pop("text"),
-                metadata=fields,
-                score=score,
-                score_type="similarity",
-                source_id=fields["paper_id"],
-            )
-            for fields, score in zip(found, scores, strict=True)
+    vector = embedder.encode([question])[0] if embedder and method != "lexical" else None
+    model = embedder.name if embedder else None
+    with _reading(corpus.warehouse) as connection:
+        way, answer = "SQL", None
+        if corpus.index and vector is not None and only is None and (caller := _caller(where)):
+            matching = _matching(connection, data_type, where, None, model=model, vector=None)
+            request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
+            if request.method != "lexical":
+                way, answer = _by_chroma(corpus.index, request, matching, caller[0], corpus.config)
+        if answer is None:
+            matching = _matching(connection, data_type, where, only, model=model, vector=vector)
+            request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
+            answer = _by_sql(request, matching, corpus.config)
+        return Found(
+            candidates=answer,
+            matching=len(matching.doc_ids),
+            method=request.method,
+            unembedded=len(matching.doc_ids) - int(np.count_nonzero(matching.embedded)),
+            undated=count_matching_documents(connection, data_type, undated) if undated else 0,
+            way=way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is searched for, over an open connection."""
+
+    connection: DuckDBPyConnection
+    data_type: DataType
+    question: str
+    vector: NDArray[np.float32] | None
+    model: str | None
+    method: Method
+    k: int
+
+
+def _by_sql(request: _Request, matching: _Matching, config: RetrievalConfig) -> tuple[Candidate, ...]:
+    """Score every matching document."""
+    words = np.zeros(len(matching.doc_ids))
+    if request.method != "vector" or not matching.embedded.all():
+        words = _word_shares(request, matching, config)
+    scores = _scores(request, matching.cosines, words, config)
+    possible = np.flatnonzero(np.isfinite(scores))
+    if len(possible) > request.k:
+        among = scores[possible]
+        possible = possible[among >= np.partition(among, len(among) - request.k)[len(among) - request.k]]
+    ids: list[str] = matching.doc_ids.take(pa.array(possible)).to_pylist()
+    order = sorted(range(len(ids)), key=lambda at: (-scores[possible[at]], ids[at]))[: request.k]
+    documents = _documents(request, [ids[at] for at in order])
+    return tuple(_candidate(documents[ids[at]], float(scores[possible[at]]), "similarity") for at in order)
+
+
+def _by_chroma(
+    index: VectorIndex, request: _Request, matching: _Matching, owner: str | None, config: RetrievalConfig
+) -> tuple[str, tuple[Candidate, ...] | None]:
+    """Merge Chroma's nearest documents with those that can win by their words; return the way and the answer.
+
+    No other document can be among the best: its cosine is at most that of Chroma's last one. The answer is None, and
+    the way says why, if Chroma cannot answer or if too many documents are as near as its last one.
+    """
+    if request.vector is None or request.model is None:
+        return "SQL", None
+    held = matching.embedded & matching.public
+    answer = nearest(
+        index,
+        request.connection,
+        request.data_type,
+        request.vector,
+        k=max(_SEVERAL * request.k, _FEWEST),
+        model=request.model,
+    )
+    if answer.reason:
+        return f"SQL: {answer.reason}", None
+    documents = _documents(request, answer.ids)
+    by_meaning = [
+        _candidate(documents[each], distance, "distance")
+        for each, distance in zip(answer.ids, answer.distances, strict=True)
+    ]
+    words = np.zeros(len(matching.doc_ids))
+    if request.method != "vector" or not matching.embedded.all():
+        words = _word_shares(request, matching, config)
+    rows = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
+    cosines = np.array([documents[each]["cosine"] for each in answer.ids], dtype=np.float64)
+    if (np.abs(1.0 - np.array(answer.distances) - cosines) > _ROUNDING).any():
+        return "SQL: the Chroma folder holds other vectors than the database", None
+    best = np.sort(_scores(request, cosines, words[rows], config))[::-1][: request.k]
+    # What the documents outside Chroma's answer can reach: private ones anything, others the cosine of its last one.
+    reach = np.where(matching.embedded, 1.0 - answer.distances[-1] if answer.distances else 1.0, np.nan) + _ROUNDING
+    reach[matching.embedded & ~matching.public] = 1.0
+    possible = _scores(request, reach, words, config) >= (best[-1] if len(best) == request.k else -np.inf)
+    possible[rows] = False
+    if len(answer.ids) == np.count_nonzero(held):
+        possible &= ~held  # all of them were named
+    if np.count_nonzero(possible) > _MOST_BY_WORDS:
+        return "SQL: too many documents are as near as the last one that Chroma named", None
+    others = _documents(request, matching.doc_ids.filter(pa.array(possible)).to_pylist())
+    by_words = [_candidate(each, 0.0, "similarity") for each in others.values()]
+    documents |= others
+    share_of = dict(
+        zip(
+            [*answer.ids, *matching.doc_ids.filter(pa.array(possible)).to_pylist()],
+            [*words[rows], *words[possible]],
+            strict=True,
+        )
+    )
+
+    def score(candidates: Sequence[Candidate]) -> list[float]:
+        exact = np.array([documents[each.doc_id]["cosine"] for each in candidates], dtype=np.float64)
+        shares = np.array([share_of[each.doc_id] for each in candidates], dtype=np.float64)
+        return _scores(request, exact, shares, config).tolist()
+
+    merged = merge([by_meaning, by_words], policy=Policy(owner=owner), comparable=True, rerank=score, limit=request.k)
+    return "Chroma", merged.candidates
+
+
+def _scores(
+    request: _Request, cosines: NDArray[np.float64], words: NDArray[np.float64], config: RetrievalConfig
+) -> NDArray[np.float64]:
+    """Return the score of each document, -inf for those that are no answer.
+
+    A document without a vector (NaN) gets the cosine that documents with as many of the words usually have, and is left
+    out if it shares no word. If words alone are compared although there is a query vector, documents that share no word
+    come last, by cosine.
+    """
+    embedded = ~np.isnan(cosines)
+    if request.method == "lexical":
+        scores = np.where(words > 0, words, -np.inf)
+        if request.vector is not None:
+            near = embedded & (words <= 0) & (cosines > 0)
+            scores[near] = _FACTOR_WITHOUT_WORDS * np.minimum(cosines[near], 1.0)
+        return scores
+    share = config.lexical_share if request.method == "hybrid" else 0.0
+    assumed = np.minimum(config.assumed_cosine + words, 1.0)
+    near = np.where(embedded, np.clip(cosines, -1.0, 1.0), assumed)
+    return np.where(embedded | (words > 0), (1 - share) * near + share * words, -np.inf)
+
+
+def _word_shares(request: _Request, matching: _Matching, config: RetrievalConfig) -> NDArray[np.float64]:
+    """Return BM25 of each matching document, as a share of what a document can reach."""
+    terms = query_words(request.question)
+    size = int(matching.numbers.max(initial=-1)) + 1
+    copies = np.bincount(matching.numbers, minlength=size)  # documents with the same text
+    lengths = np.zeros(size, dtype=np.int64)
+    lengths[matching.numbers] = matching.lengths
+    inside = (
+        [
+            (rows[kept], times[kept])
+            for rows, times in holders_of(request.connection, terms)
+            for kept in [np.flatnonzero(copies[np.minimum(rows, size - 1)] * (rows < size))]
+        ]
+        if size
+        else []
+    )
+    shares = bm25(terms, inside, lengths, copies=copies, k1=config.bm25_k1, b=config.bm25_b) if size else np.zeros(0)
+    return shares[matching.numbers]
+
+
+def _method(method: Method, matching: _Matching, corpus: Corpus) -> Method:
+    """Return the method to use: words alone without a model, or if most documents have no vector."""
+    bare = np.count_nonzero(~matching.embedded)
+    if corpus.embedder is None or bare > corpus.config.most_unembedded * len(matching.doc_ids):
+        return "lexical"
+    return method
+
+
+def _caller(where: Where | None) -> tuple[str | None] | None:
+    """Return the profile whose private documents a filter admits, if it does nothing else; None for other filters."""
+    if where == access(None):
+        return (None,)
+    owner = (where or {}).get("$or", [{}])[-1].get("owner", {}).get("$eq")
+    return (owner,) if isinstance(owner, str) and where == access(owner) else None
+
+
+@contextmanager
+def _reading(warehouse: Warehouse) -> Iterator[DuckDBPyConnection]:
+    """Open the warehouse; the memory for a large one is limited, because DuckDB would keep all vectors that it read."""
+    try:
+        large = warehouse.path.stat().st_size > _LARGE and warehouse.opened is None
+    except OSError:
+        large = False
+    with warehouse.reading(own_settings=large) as connection:
+        if large:
+            connection.execute(f"set memory_limit = '{_MEMORY}'")
+            connection.execute("set preserve_insertion_order = false")
+        yield connection
+
+
+def _matching(
+    connection: DuckDBPyConnection,
+    data_type: DataType,
+    where: Where | None,
+    only: pa.Array | None,
+    *,
+    model: str | None,
+    vector: NDArray[np.float32] | None,
+) -> _Matching:
+    """Read what decides about each document that meets the filter: the one statement over the vectors."""
+    condition = condition_of(where)
+    among = ""
+    if only is not None:
+        connection.register("only_papers", pa.table({"paper_id": only}))
+        among = "and paper_id in (from only_papers)"
+    cosine = "0.0::double" if vector is None else "list_inner_product(vector::double[], ?::double[])"
+    found = connection.sql(
+        f"""
+        with
+        matching as (
+            select doc_id, text_hash, access_level = 'public' as public
+            from retrievable
+            where data_type = ? and not withdrawn and {condition.sql} {among}
         ),
-        matching=len(matching.embedded),
-        method=used,
-        unembedded=len(matching.embedded) - int(np.count_nonzero(matching.embedded)),
-        undated=matching.undated,
+        meaning as (
+            select text_hash, {cosine} as cosine
+            from embeddings
+            where model = ? and text_hash in (select text_hash from matching)
+        )
+        select doc_id, public, cosine, number, words
+        from matching
+        join texts using (text_hash)
+        left join meaning using (text_hash)
+        """,  # noqa: S608
+        params=[data_type, *condition.parameters, *([] if vector is None else [vector.tolist()]), model],
+    ).to_arrow_table()
+    return _Matching(
+        doc_ids=found["doc_id"].combine_chunks(),
+        numbers=found["number"].to_numpy(),
+        lengths=found["words"].to_numpy(),
+        cosines=found["cosine"].to_numpy(),
+        public=found["public"].to_numpy(),
+    )
+
+
+def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Read documents by id, with the exact cosine (NaN without a vector)."""
+    if not doc_ids:
+        return {}
+    request.connection.register("asked_documents", pa.table({"doc_id": pa.array(doc_ids, pa.string())}))
+    vector = None if request.vector is None else request.vector.tolist()
+    rows = request.connection.sql(
+        f"""
+        with asked as (
+            select doc_id, text, text_hash, {", ".join(FIELDS)}
+            from retrievable
+            where data_type = $data_type and doc_id in (from asked_documents)
+        ),
+        meaning as (
+            select text_hash, list_inner_product(vector::double[], $vector::double[]) as cosine
+            from embeddings
+            where model = $model and text_hash in (select text_hash from asked)
+        )
+        select asked.* exclude (text_hash), coalesce(cosine, 'nan'::double) as cosine
+        from asked
+        left join meaning using (text_hash)
+        """,  # noqa: S608
+        params={"data_type": request.data_type, "model": request.model, "vector": vector},
+    ).to_arrow_table()
+    return {row["doc_id"]: row for row in rows.to_pylist()}
+
+
+def _candidate(document: Mapping[str, Any], score: float, score_type: Literal["distance", "similarity"]) -> Candidate:
+    return Candidate(
+        doc_id=document["doc_id"],
+        content=document["text"],
+        metadata={name: document[name] for name in FIELDS},
+        score=score,
+        score_type=score_type,
+        source_id=document["paper_id"],
     )
 
 
@@ -192,22 +403,23 @@ def papers_with_phrases(
     """Return the ids of the papers with a document that holds every phrase; hyphens are spaces and a plural s makes no
     difference.
 
-    Documents are narrowed down by the words that they hold, and only those left are read.
+    The inverted index narrows the documents down to those with all words; only these are read.
     """
     patterns = [_phrase_pattern(phrase) for phrase in phrases]
     terms = query_words(" ".join(phrases))
     found: set[str] = set()
-    for data_type in data_types:
-        with _matching_documents(corpus, data_type, "", None, access(owner), None, only) as matching:
-            positions = np.arange(len(matching.embedded), dtype=np.intp)
-            if terms and len(positions):
-                times, _ = matching.word_counts(terms)
-                positions = positions[(np.asarray(times) > 0).all(axis=0)]
-            for start in range(0, len(positions), _AT_ONCE):
-                for document in matching.documents(positions[start : start + _AT_ONCE]):
-                    text = document["text"]
-                    if not text.isascii():
-                        text = normal_form(text)
+    with _reading(corpus.warehouse) as connection:
+        holders = [numbers for numbers, _ in holders_of(connection, terms)]
+        for data_type in data_types:
+            matching = _matching(connection, data_type, access(owner), only, model=None, vector=None)
+            possible = np.ones(len(matching.numbers), dtype=bool)
+            for numbers in holders:
+                possible &= np.isin(matching.numbers, numbers)
+            ids: list[str] = matching.doc_ids.filter(pa.array(possible)).to_pylist()
+            request = _Request(connection, data_type, "", None, None, "lexical", 1)
+            for start in range(0, len(ids), _AT_ONCE):
+                for document in _documents(request, ids[start : start + _AT_ONCE]).values():
+                    text = document["text"] if document["text"].isascii() else normal_form(document["text"])
                     if all(pattern.search(text) for pattern in patterns):
                         found.add(document["paper_id"])
     return pa.array(sorted(found), pa.string())
@@ -219,27 +431,6 @@ def _phrase_pattern(phrase: str) -> re.Pattern[str]:
     """
     words = ("|".join(map(re.escape, word_forms(word))) for word in words_in(phrase))
     return re.compile(r"[\W_]+".join(rf"\b(?:{forms})\b" for forms in words), re.IGNORECASE)
-
-
-@contextmanager
-def _matching_documents(
-    corpus: Corpus,
-    data_type: DataType,
-    question: str,
-    query_vector: NDArray[np.float32] | None,
-    where: Where | None,
-    undated: Where | None,
-    only: pa.Array | None,
-) -> Iterator[MatchingDocuments]:
-    model = corpus.embedder.name if corpus.embedder else None
-    snapshot = snapshot_of(corpus.warehouse, data_type, model=model, most_bytes=corpus.config.memory)
-    if snapshot is not None:
-        yield snapshot.matching_documents(where, undated, only)
-        return
-    with corpus.warehouse.reading(own_settings=True) as connection:
-        yield read_through(
-            connection, data_type, question, query_vector, model=model, where=where, undated=undated, only=only
-        )
 
 
 def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:

@@ -1,15 +1,13 @@
 """Archive rewrites worth imitating, recall them as examples, and remove them (B2, B3).
 
-The table in the warehouse is authoritative and is what recall searches. The Chroma collection is updated right after
-it, or at the next sync if that fails.
+The table in the warehouse is the truth. The Chroma collection, which recall asks, is updated right after it, or at the
+next update if that fails.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from uuid import uuid4
-
-import numpy as np
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
@@ -19,7 +17,7 @@ from paper_assets.rewriting.faithfulness import claim_key, unsupported
 from paper_assets.rewriting.gate import NOT_CHECKED, claim_reason, not_checked, open_questions, stop_reasons, unaccepted
 from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
-from paper_assets.rewriting.recall import best_fitting, remembered
+from paper_assets.rewriting.recall import best_fitting
 from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
 from paper_assets.stores.best_practices import (
     BestPractice,
@@ -28,11 +26,10 @@ from paper_assets.stores.best_practices import (
     originals_without_vector,
     remove_best_practice,
 )
-from paper_assets.stores.chroma_collections import sync_best_practices
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.rewrite_progress import change_note
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note
-from paper_assets.stores.vectors import SyncReport, VectorIndex
+from paper_assets.stores.vectors import SyncReport, VectorIndex, update
 from paper_assets.stores.warehouse import Warehouse
 
 NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
@@ -85,27 +82,24 @@ def retrieve_best_practices(
     Raises StoreError.
     """
     embedder = archive.embedder
-    model = embedder.name if embedder else None
-    memory = remembered(archive.warehouse, archive.collection, model=model)
-    if embedder and not memory.whole:
+    if embedder:
         embed_originals(archive, embedder)
-        memory = remembered(archive.warehouse, archive.collection, model=model)
-    if not memory.practices:
-        return []
     vector = embedder.encode([original_text])[0] if embedder else None  # the embedder caches equal text (B6, TC7)
-    others = np.ones(len(memory.practices), dtype=bool)
-    if paper_id:
-        own_text = mask_pii(original_text)
-        others = np.array(
-            [
-                each.paper_id != paper_id and each.original_text not in (original_text, own_text)
-                for each in memory.practices
-            ]
-        )
     for other_levels in (False, True):
-        wanted = others & ((memory.levels == target_level) != other_levels)
         found = best_fitting(
-            memory, original_text, vector, wanted, n=n, config=archive.config, retrieval=archive.retrieval
+            archive.warehouse,
+            archive.index,
+            archive.collection,
+            original_text,
+            vector,
+            level=target_level,
+            other_levels=other_levels,
+            excluded={original_text, mask_pii(original_text)} if paper_id else (),
+            paper_id=paper_id,
+            model=embedder.name if embedder else None,
+            n=n,
+            config=archive.config,
+            retrieval=archive.retrieval,
         )
         if found:
             return found
@@ -217,7 +211,7 @@ def sync_archive(archive: Archive, *, progress: Progress = ignore_progress) -> S
     if archive.embedder is None:
         raise ModelUnavailable("there is no embedding model; the Chroma collection of the archive stays as it is")
     embed_originals(archive, archive.embedder, progress=progress)
-    return sync_best_practices(archive.warehouse, archive.index, archive.collection, model=archive.embedder.name)
+    return update(archive.index, archive.warehouse, [archive.collection], model=archive.embedder.name)
 
 
 def embed_originals(archive: Archive, embedder: Embedder, *, progress: Progress = ignore_progress) -> int:

@@ -1,132 +1,111 @@
 """Find best practices by meaning and by words (B3), and format them as the prompt's examples.
 
-A process keeps whole collections in memory. While the warehouse file is unchanged, memory is used as it is; after a
-write the ids show whether the archive has changed, and only new entries are read. In the prompt each example is fenced
-as data and all of them are bounded together.
+In the prompt each example is fenced as data and all of them are bounded together.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from threading import Lock
+from collections.abc import Collection, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.settings import RetrievalConfig, RewritingConfig
-from paper_assets.small_files import file_state
-from paper_assets.stores.best_practices import BestPractice, ids_of, with_vectors
+from paper_assets.stores.best_practices import BestPractice, practices_for
+from paper_assets.stores.vectors import VectorIndex, nearest
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.bm25 import WordIndex, bm25, index_words
+from paper_assets.text.bm25 import bm25, query_words
 from paper_assets.text.cleaning import fenced
-
-_KEPT = 4  # collections in memory; 10,000 best practices take 60 MB
-_lock = Lock()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
-    """A collection in memory: n best practices ascending by id, and the indexes that find them."""
-
-    mark: str | None  # state of the warehouse file before it was read
-    practices: tuple[BestPractice, ...]
-    levels: NDArray[np.str_]  # (n,)
-    scores: NDArray[np.int64]  # (n,)
-    vectors: NDArray[np.float32]  # (n, d); zeros, or d = 0, where there is none
-    whole: bool  # all have a vector
-    words: WordIndex  # of originals and keywords
-
-    @property
-    def ids(self) -> list[str]:
-        """Return the ids, ascending."""
-        return [practice.id for practice in self.practices]
-
-
-_remembered: dict[tuple[Path, str, str | None], Remembered] = {}
-
-
-def remembered(warehouse: Warehouse, collection: str, *, model: str | None) -> Remembered:
-    """Return the present collection with the vectors that `model` has made."""
-    key = (warehouse.path, collection, model)
-    with _lock:
-        present = _remembered.get(key)
-        mark = file_state(warehouse.files)
-        if present is None or present.mark != mark:
-            present = _remembered[key] = _refreshed(warehouse, collection, model, present, mark)
-            for oldest in list(_remembered)[:-_KEPT]:
-                del _remembered[oldest]
-        return present
-
-
-def memory_of(practices: Sequence[BestPractice], vectors: NDArray[np.float32], *, mark: str | None) -> Remembered:
-    """Index best practices, ascending by id, with the vectors (n, d) of their originals."""
-    return Remembered(
-        mark=mark,
-        practices=tuple(practices),
-        levels=np.array([each.target_level for each in practices], dtype=np.str_),
-        scores=np.array([each.score for each in practices], dtype=np.int64),
-        vectors=vectors,
-        whole=not practices or bool(vectors.shape[1] and vectors.any(axis=1).all()),
-        words=index_words([f"{each.original_text} {' '.join(each.keywords)}" for each in practices]),
-    )
+from paper_assets.text.forward_index import indexed
 
 
 def best_fitting(
-    memory: Remembered,
+    warehouse: Warehouse,
+    index: VectorIndex,
+    collection: str,
     text: str,
     vector: NDArray[np.float32] | None,
-    wanted: NDArray[np.bool_],
     *,
+    level: str,
+    other_levels: bool,
+    excluded: Collection[str],
+    paper_id: str | None,
+    model: str | None,
     n: int,
     config: RewritingConfig,
     retrieval: RetrievalConfig,
 ) -> list[BestPractice]:
-    """Return the n most relevant of the `wanted` (n,) by meaning and words, in the order of their scores.
+    """Return the n most relevant best practices of a level, or of all others, in the order of their scores.
 
-    Best practices with too low a score or too distant a meaning are removed before ranks are assigned, so that they
-    displace no other. The score decides only the order of what is shown.
+    Those of `paper_id` and of the `excluded` originals are left out, and those with too low a score. Meaning: the
+    nearest of the Chroma collection, or of the table while Chroma cannot answer.
     """
-    rows = np.flatnonzero(wanted & (memory.scores >= config.recalled))
-    meanings = memory.vectors[rows] @ vector if vector is not None and memory.vectors.shape[1] else None
-    if meanings is not None:
-        near = meanings >= config.recall_floor
-        rows, meanings = rows[near], meanings[near]
-    by_words = bm25(memory.words, text, rows=rows, k1=retrieval.bm25_k1, b=retrieval.bm25_b)
-    rankings = [_best_first(by_words, rows, above=0.0, most=config.recall_depth)]
-    if meanings is not None:
-        rankings.append(_best_first(meanings, rows, above=-1.0, most=config.recall_depth))
-    named = [[memory.practices[row].id for row in ranking] for ranking in rankings]
-    place = {memory.practices[row].id: row for ranking in rankings for row in ranking}
-    fused = reciprocal_rank_fusion(named, constant=retrieval.fusion_constant)
-    relevant = [memory.practices[place[identifier]] for identifier in list(fused)[:n]]
-    return sorted(relevant, key=lambda practice: -practice.score)
+    with warehouse.reading() as connection:
+        practices, cosines = practices_for(
+            connection,
+            collection,
+            level=level,
+            other_levels=other_levels,
+            least_score=config.recalled,
+            model=model,
+            vector=vector,
+        )
+        named = None
+        if vector is not None and model is not None and practices:
+            own_level = {"target_level": {"$ne" if other_levels else "$eq": level}}
+            where = {"$and": [own_level, {"score": {"$gte": config.recalled}}]}
+            k = config.recall_depth + len(excluded)
+            answer = nearest(index, connection, collection, vector, k=k, model=model, where=where)
+            named = None if answer.reason else set(answer.ids)
+    allowed = np.array(
+        [
+            not (paper_id and practice.paper_id == paper_id) and practice.original_text not in excluded
+            for practice in practices
+        ],
+        dtype=bool,
+    )
+    chosen = [practice for practice, ok in zip(practices, allowed, strict=True) if ok]
+    similarities = cosines[allowed] if vector is not None else None
+    return most_relevant(chosen, text, similarities, named=named, n=n, config=config, retrieval=retrieval)
 
 
-def _best_first(scores: NDArray[np.floating], rows: NDArray[np.intp], *, above: float, most: int) -> list[int]:
-    """Return at most `most` rows with a score above `above`, ties in the order of their ids."""
+def most_relevant(
+    practices: Sequence[BestPractice],
+    text: str,
+    cosines: NDArray[np.float64] | None,
+    *,
+    named: Collection[str] | None = None,
+    n: int,
+    config: RewritingConfig,
+    retrieval: RetrievalConfig,
+) -> list[BestPractice]:
+    """Return the n most relevant by meaning and words, best score first.
+
+    `practices` are ascending by id, `cosines` (n,) those of their originals (None: words alone), `named` the nearest
+    that Chroma knows (None: all). Best practices with too distant a meaning are removed before ranks are assigned, so
+    that they displace no other. The score decides only the order of what is shown.
+    """
+    kept = [at for at in range(len(practices)) if cosines is None or cosines[at] >= config.recall_floor]
+    originals = [f"{practices[at].original_text} {' '.join(practices[at].keywords)}" for at in kept]
+    texts = indexed(pa.chunked_array([pa.array(originals, pa.string())]))
+    words = query_words(text)
+    holders = texts.holders_of([word.forms for word in words])
+    by_words = bm25(words, holders, texts.lengths, k1=retrieval.bm25_k1, b=retrieval.bm25_b)
+    rankings = [_best_first([practices[at].id for at in kept], by_words, above=0.0, most=config.recall_depth)]
+    if cosines is not None:
+        near = [at for at in kept if named is None or practices[at].id in named]
+        ids = [practices[at].id for at in near]
+        rankings.append(_best_first(ids, cosines[near], above=-1.0, most=config.recall_depth))
+    fused = reciprocal_rank_fusion(rankings, constant=retrieval.fusion_constant)
+    by_id = {practice.id: practice for practice in practices}
+    return sorted((by_id[each] for each in list(fused)[:n]), key=lambda practice: -practice.score)
+
+
+def _best_first(ids: Sequence[str], scores: NDArray[np.floating], *, above: float, most: int) -> list[str]:
+    """Return at most `most` ids with a score above `above`; ids are ascending, which decides ties."""
     order = np.argsort(-scores, kind="stable")[:most]
-    return [int(rows[at]) for at in order if scores[at] > above]
-
-
-def _refreshed(
-    warehouse: Warehouse, collection: str, model: str | None, previous: Remembered | None, mark: str | None
-) -> Remembered:
-    ids = ids_of(warehouse, collection)
-    if previous is not None and previous.whole and previous.ids == ids:
-        return replace(previous, mark=mark)
-    # Entries never change, except that one without a vector may have got it.
-    kept = zip(previous.practices, previous.vectors, strict=True) if previous is not None and previous.whole else ()
-    known = {each.id: (each, row) for each, row in kept}
-    new, rows = with_vectors(warehouse, collection, [each for each in ids if each not in known], model=model)
-    known |= {each.id: (each, row) for each, row in zip(new, rows, strict=True)}
-    found = [known[each] for each in ids if each in known]  # one may have been removed since its id was read
-    width = max((len(row) for _, row in found), default=0)
-    vectors = np.zeros((len(found), width), dtype=np.float32)
-    for at, (_, row) in enumerate(found):
-        vectors[at, : len(row)] = row
-    return memory_of([each for each, _ in found], vectors, mark=mark)
+    return [ids[at] for at in order.tolist() if scores[at] > above]
 
 
 _BYTES_A_TOKEN = 3  # tokenizers rarely need more than one token for three bytes

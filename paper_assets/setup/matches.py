@@ -18,7 +18,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.keywords import keywords_in, paper_texts
-from paper_assets.retrieval.search import Corpus, search
+from paper_assets.retrieval.search import Corpus, open_corpus, search
 from paper_assets.setup.categories import (
     MOST_PROPOSED,
     Category,
@@ -93,7 +93,7 @@ def proposed_categories(
     if is_present(workspace.warehouse.path):
         stored = papers_from_table(papers_by_id(workspace.warehouse, ids)) if ids else []
         voting += [paper.categories for paper in stored] * 3  # a liked paper counts more than a similar one
-        corpus = Corpus(warehouse=workspace.warehouse, embedder=embedder, config=workspace.settings.retrieval)
+        corpus = open_corpus(workspace.settings, workspace.warehouse, embedder)
         for text in (*asked, *works[:10]):
             voting += _categories_of_similar(corpus, text)
     found = by_votes(voting)

@@ -1,6 +1,6 @@
 """Store the archive of good rewrites. The table is the source of truth; a Chroma collection mirrors it.
 
-A best practice never changes after it is stored and its id is never reused, so the set of ids describes the content.
+A best practice never changes after it is stored, and its id is never reused.
 Its vector is the vector of `original_text`, stored by content with all other vectors.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import AmbiguousId, InvalidInput
 from paper_assets.paper import text_hash
@@ -237,6 +238,41 @@ def with_vectors(
     empty = np.zeros(width, dtype=np.float32)
     matrix = np.array([empty if vector is None else vector for vector in vectors], dtype=np.float32)
     return _practices(rows.drop_columns(["vector"])), matrix.reshape(len(rows), width)
+
+
+def practices_for(
+    connection: DuckDBPyConnection,
+    collection: str,
+    *,
+    level: str,
+    other_levels: bool,
+    least_score: int,
+    model: str | None,
+    vector: np.ndarray | None,
+) -> tuple[list[BestPractice], np.ndarray]:
+    """Return the best practices of a level (or of all others) ascending by id, and their cosines to the vector (n,).
+
+    The cosine is NaN without a vector.
+    """
+    rows = connection.sql(
+        """
+        select kept.* exclude (collection, text_hash), list_inner_product(vector::double[], $vector::double[]) as cosine
+        from best_practices as kept
+        left join (from embeddings where model = $model and $vector is not null) as embedded using (text_hash)
+        where collection = $collection and score >= $least_score and (target_level = $level) != $other_levels
+        order by id
+        """,
+        params={
+            "collection": collection,
+            "least_score": least_score,
+            "level": level,
+            "other_levels": other_levels,
+            "model": model,
+            "vector": None if vector is None else vector.tolist(),
+        },
+    ).to_arrow_table()
+    cosines = rows["cosine"].cast(pa.float64()).fill_null(np.nan).to_numpy()
+    return _practices(rows.drop_columns(["cosine"])), cosines
 
 
 def no_such_practice(collection: str, identifier: str) -> InvalidInput:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.word_index import count_words, forget_unused_texts
 
 Where = Mapping[str, Any]
 _NUMBERS = frozenset(["date_int", "version"])
@@ -158,6 +159,7 @@ FIELDS = (
     "url",
     "owner",
 )
+DOCUMENT_TYPES: tuple[DataType, ...] = get_args(DataType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +211,9 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
         if taken is not None:
             raise InvalidInput(f"{origin}: the document id {taken} is taken; ids are unique among all documents")
         connection.execute("insert into documents by name from incoming")
+        count_words(connection, incoming)
+        if len(stored):
+            forget_unused_texts(connection)
     return True
 
 
@@ -222,6 +227,8 @@ def remove_documents(warehouse: Warehouse, data_type: DataType, *, origins: Coll
             "delete from documents where data_type = $data_type and list_contains($origins, origin)",
             {"data_type": data_type, "origins": sorted(origins)},
         )
+        if removed:
+            forget_unused_texts(connection)
     return removed
 
 

@@ -12,7 +12,6 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import embedded_text, text_hash
-from paper_assets.stores.scratch import copied_batches
 from paper_assets.stores.warehouse import Warehouse, value_of
 
 UNEMBEDDED = "have no vector yet"  # in notes on papers that only words find; the page offers to embed them
@@ -212,25 +211,22 @@ def remembered_vectors(
 
 
 def vectors_between(
-    warehouse: Warehouse, first: date | None, last: date | None, *, model: str
-) -> Iterator[tuple[list[str], list[date | None], np.ndarray]]:
-    """Yield batches of paper ids, their days and float32 vectors (n, d), to rebuild an index.
-
-    The warehouse is released while the caller processes them. Both days None: all papers with a vector, undated ones
-    too.
-    """
-    batches = copied_batches(
-        warehouse,
-        """
-        select paper_id, day, vector
-        from papers
-        join (from embeddings where model = $model) using (text_hash)
-        where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
-        """,
-        {"first": first, "last": last, "model": model},
-    )
-    for batch in batches:
-        yield batch["paper_id"].to_pylist(), batch["day"].to_pylist(), _matrix(batch["vector"])
+    warehouse: Warehouse, first: date, last: date, *, model: str
+) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield batches of paper ids and their float32 vectors (n, d), of the papers of the days that are not withdrawn."""
+    with warehouse.reading() as connection:
+        batches = connection.sql(
+            """
+            select paper_id, vector
+            from papers
+            join (from embeddings where model = $model) using (text_hash)
+            where day between $first and $last and not withdrawn
+            """,
+            params={"first": first, "last": last, "model": model},
+        ).to_arrow_reader(_BATCH)
+        for batch in batches:
+            if len(batch):
+                yield batch["paper_id"].to_pylist(), _matrix(batch["vector"])
 
 
 def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:

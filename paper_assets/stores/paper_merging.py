@@ -22,12 +22,14 @@ from typing import IO, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from paper_assets.paper import Paper, embedded_text, paper_schema, papers_to_table, text_hash
 from paper_assets.paper_id import ARXIV
 from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.word_index import count_words
 
 _BATCH = 2_000  # papers in memory at once
 _JUDGED = ("position", "paper_id", "version", "day", "content_hash")  # the columns that decide which record is kept
@@ -224,6 +226,10 @@ def _write_chosen(connection: DuckDBPyConnection, stream: IO[bytes], read: int, 
         connection.execute(
             "insert into papers by name select * exclude (position), $origin as origin from chosen", {"origin": origin}
         )
+        for batch in chosen_rows(stream, chosen):
+            papers = pa.Table.from_batches([batch])
+            texts = pc.binary_join_element_wise(papers["title"], papers["abstract"], "\n\n")
+            count_words(connection, pa.table({"text_hash": papers["text_hash"], "text": texts}))
     if origin == "arxiv":
         connection.execute(
             "update papers set origin = 'arxiv' where origin = 'file' and paper_id in (select paper_id from verdicts)"

@@ -1,375 +1,546 @@
-"""Open Chroma and keep a search index by meaning for other tools, built from the vectors in the database.
+"""Keep one Chroma folder beside the database, for searches without a filter and for any other program (SPEC R9, R10).
 
-Retrieval in this program searches DuckDB's vectors exactly (retrieval/); the index is only checked for completeness.
+`chromadb.PersistentClient("<data>/chroma")` opens it. Its collections are `abstract`, `fulltext`, `rewrite` and the
+archive of best practices; private documents are not in it. DuckDB is the truth: `update` compares what Chroma holds
+(the table `indexed`) with what is stored and writes the difference, so that one changed paper costs one paper.
 
-The database is the source of truth and the index can be rebuilt from it at any time, so nothing is repaired in place.
-Chroma is not safe between processes and a kill can damage it permanently: it is opened and closed inside the lock of
-its store, and index_storage.py decides, without opening it, whether it may be opened. One collection is one store. With
-the URL of a Chroma server instead of a folder, the server is responsible for that. Cosine space, telemetry off.
-`client.close()` also frees the folder within the process: a client opened later sees what others wrote in between.
+Chroma is not safe between processes, and a killed writer can damage the folder so that opening it crashes. So:
 
-Never call this while holding a database connection that `batches` or `everything` also needs.
+1. A client is opened inside the lock of the folder and closed before the lock is released. Writers wait for the lock,
+   a search does not (`nearest` returns a reason instead, and the search uses SQL).
+2. While a process has the folder open, a mark is beside it (`chroma.unfinished`), which stays if it is killed.
+3. On any doubt (a mark, another model, another number of entries, an error) the folder is removed and filled again.
+
+With the URL of a Chroma server instead of a folder the same code talks to the server, which needs no lock and no mark.
 """
 
-import json
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
 
-from paper_assets.errors import IndexUnusable, StoreError, StoreUnwritable
-from paper_assets.locks import store_lock
-from paper_assets.stores import index_storage
-from paper_assets.stores.index_storage import (
-    SAME,
-    Batches,
-    Manifest,
-    OpenCollection,
-    Stored,
-    stored,
-    unusable,
-    update_collection,
-)
+from paper_assets.errors import IndexUnusable, InvalidInput, StoreBusy, StoreError, StoreUnwritable
+from paper_assets.small_files import make_private_folder
+from paper_assets.stores.documents import DOCUMENT_TYPES
+from paper_assets.stores.locks import store_lock
+from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule, and safe as the name of a folder
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule
+_MOST_BYTES = 20_000_000_000  # of another program's folder; anything larger is not a collection of rewrites
+_AT_ONCE = 2_000  # entries written by one call; Chroma takes at most 5,461
+_LARGEST = 300_000  # entries up to which a search opens the folder: Chroma loads all of them, 2 kB each
+# Chroma keeps the newest changes, up to sync_threshold, in a log that it replays each time it is opened. With one
+# thread the graph depends on the order of the entries alone. ef_search: neighbours that a query looks at.
+_CONFIGURATION: Any = {
+    "hnsw": {
+        "space": "cosine",
+        "max_neighbors": 32,
+        "ef_search": 200,
+        "batch_size": 100,
+        "sync_threshold": 100,
+        "num_threads": 1,
+    }
+}
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Locate the vectors: a folder, or the URL of a Chroma server (`http://host:port`)."""
+    """Locate Chroma: a folder, or the URL of a server (`http://host:port`)."""
 
     place: Path | str
     _: KW_ONLY
-    deadline: float  # seconds to wait while another process has the index open
+    deadline: float  # seconds that a writer waits for another process
+
+    @property
+    def mark(self) -> Path | None:
+        """Return the file that exists while a process has the folder open; None for a server."""
+        return None if isinstance(self.place, str) else self.place.with_name(f"{self.place.name}.unfinished")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """Report what `sync` did; `rebuilt` is the reason for a rebuild, if there was one."""
+    """Report what `update` did; `rebuilt` is the reason for filling everything again, if there was one."""
 
     upserted: int = 0
     removed: int = 0
     rebuilt: str | None = None
 
 
-def sync(
+class Nearest(NamedTuple):
+    """The ids nearest to a vector and their cosine distances, nearest first; or the `reason` why there is no answer."""
+
+    ids: list[str]
+    distances: list[float]
+    reason: str | None = None
+
+
+class _State(NamedTuple):
+    """What a collection holds, according to the database."""
+
+    model: str
+    entries: int
+    content: int  # hashes of all entries, joined by bit_xor
+
+
+def nearest(
     index: VectorIndex,
+    connection: DuckDBPyConnection,
     collection: str,
+    vector: NDArray[np.float32],
     *,
+    k: int,
     model: str,
-    partitions: Mapping[str, str],
-    everything: Callable[[], Mapping[str, str]],
-    batches: Batches,
-) -> SyncReport:
-    """Make `partitions` (name -> fingerprint of their content) of the index equal to what `batches` yields for them.
+    where: dict[str, Any] | None = None,
+) -> Nearest:
+    """Ask Chroma for the k entries nearest to the vector. Never waits and never raises for a fault of Chroma."""
+    state = _states(connection).get(collection)
+    if state is None or state.model != model:
+        return Nearest([], [], "the Chroma folder is not filled yet")
+    if (state.entries, state.content) != _stored(connection, collection, model=model):
+        return Nearest([], [], "the Chroma folder does not hold the newest changes yet")
+    if state.entries > _LARGEST and not isinstance(index.place, str):
+        return Nearest([], [], f"a Chroma folder of more than {_LARGEST:,} entries is too large for memory")
+    try:
+        with _opened(index, deadline=0) as client:
+            rows = _checked(client, collection, state)
+            question = np.ascontiguousarray(vector[None], dtype=np.float32)
+            answer: Any = rows.query(query_embeddings=question, n_results=k, where=where, include=["distances"])
+            if where is None and len(answer["ids"][0]) != min(k, state.entries):
+                return Nearest([], [], "the Chroma folder has lost entries")
+            return Nearest(answer["ids"][0], answer["distances"][0])
+    except StoreBusy:
+        return Nearest([], [], "the Chroma folder is in use by another process")
+    except StoreError as fault:
+        return Nearest([], [], _reason(fault))
 
-    Nothing is opened if the index already has these fingerprints. If it is missing, damaged, was left open by a killed
-    process or holds another model's vectors, it is rebuilt from `everything` (all partitions with their fingerprints).
-    Ids are unique in the whole collection: the partition that yielded an id last owns it. Raises StoreBusy,
-    StoreUnwritable, StoreError; after any error, including one of `batches`, the next sync repairs the index.
+
+def update(index: VectorIndex, warehouse: Warehouse, collections: Sequence[str], *, model: str) -> SyncReport:
+    """Make the collections hold exactly what the database holds of them with vectors of `model`.
+
+    If the folder cannot be trusted, it is removed and all collections are filled again. An interrupted update is
+    noticed and repaired by the next one. Raises StoreBusy, StoreUnwritable, StoreError.
     """
-    if isinstance(index.place, str):
-        return _sync_server(index.place, collection, model, partitions, everything, batches)
-    store = _store(index.place, collection)
-    with store_lock(store, deadline=index.deadline):
+    for name in collections:
+        check_name(name)
+    with ExitStack() as held:
+        if not isinstance(index.place, str):
+            held.enter_context(store_lock(index.place, deadline=index.deadline))
+        doubt = "was in use when a process was killed" if index.mark and index.mark.exists() else None
+        if doubt is None:
+            try:
+                return _update(index, warehouse, collections, model=model)
+            except IndexUnusable as fault:
+                doubt = _reason(fault)
+        everything = sorted({*collections, *_remove_all(index, warehouse)})
         try:
-            copy, manifest = index_storage.current_copy(store)
-            if manifest.model != model:
-                raise index_storage.unusable(store, f"holds vectors of {manifest.model}, not of {model}")
-            stale = _stale(manifest, partitions)
-            return _update(copy, collection, manifest, stale, batches) if stale else SyncReport()
+            report = _update(index, warehouse, everything, model=model)
         except IndexUnusable as fault:
-            reason = _reason(fault)
-        return _rebuild(store, collection, model, {**everything(), **partitions}, batches, reason)
+            raise StoreUnwritable(f"{_reason(fault)} while it was filled again; check the free disk space") from None
+        return SyncReport(upserted=report.upserted, removed=report.removed, rebuilt=doubt)
 
 
-def self_check(index: VectorIndex, collection: str, ids: Sequence[str], vectors: np.ndarray) -> list[str]:
-    """Return the ids that are not in the index with this vector (n, d), or that a search for their vector misses.
+def self_check(
+    index: VectorIndex, collection: str, ids: Sequence[str], vectors: NDArray[np.float32], *, near: float = 1e-4
+) -> list[str]:
+    """Return the ids of which the index does not hold this vector (n, d), or which a search for it does not find.
 
-    Finding another id with an equal vector counts as found: equal texts have equal vectors.
+    Finding another id with an equal vector counts: equal texts have equal vectors. Raises StoreError.
     """
     if not ids:
         return []
-    with _reading(index, collection) as opened:
-        found = stored(opened, ids)
-        best = _best_similarities(opened, vectors)
-    there = dict(zip(found.ids, found.vectors, strict=True))
+    with _opened(index, deadline=index.deadline) as client:
+        rows = _collection(client, collection)
+        found: Any = rows.get(ids=list(ids), include=["embeddings"])
+        best: Any = rows.query(query_embeddings=vectors, n_results=1, include=["distances"])["distances"]
+    held = dict(zip(found["ids"], found["embeddings"], strict=True))
     return [
         identifier
-        for identifier, vector, similarity in zip(ids, vectors, best, strict=True)
-        if not similarity >= 1.0 - SAME or identifier not in there or np.abs(there[identifier] - vector).max() > SAME
+        for identifier, vector, distances in zip(ids, vectors, best, strict=True)
+        if identifier not in held or np.abs(held[identifier] - vector).max() > near or not distances[0] <= near
     ]
 
 
-def fetch(index: VectorIndex, collection: str, ids: Sequence[str]) -> Stored:
-    """Read the rows with these ids from the index, in their order; unknown ids are omitted. Raises IndexUnusable."""
-    with _reading(index, collection) as opened:
-        return stored(opened, ids)
-
-
-def count(index: VectorIndex, collection: str) -> int:
-    """Return the number of vectors in the collection. Raises IndexUnusable."""
-    with _reading(index, collection) as opened:
-        return opened.rows.count()
-
-
-def mark_for_rebuild(index: VectorIndex, collection: str) -> None:
-    """Mark the collection so that the next sync rebuilds all of it, for example after a failed self_check."""
-    if isinstance(index.place, str):
-        return drop(index, collection)
-    store = _store(index.place, collection)
-    with store_lock(store, deadline=index.deadline):
-        try:
-            copy, _ = index_storage.current_copy(store)
-        except IndexUnusable:
-            return None
-        return index_storage.mark_open(copy)
+def mark_for_rebuild(index: VectorIndex) -> None:
+    """Make the next update fill everything again, for example after a failed `self_check`."""
+    if index.mark is None:
+        with _opened(index, deadline=index.deadline) as client:
+            for each in client.list_collections():
+                client.delete_collection(each.name)
+    else:
+        with store_lock(Path(index.place), deadline=index.deadline):
+            _set_mark(index)
 
 
 def drop(index: VectorIndex, collection: str) -> None:
-    """Remove the collection, if there is one."""
-    if isinstance(index.place, str):
-        with on_server(index.place) as client:
-            return remove_from_server(client, collection)
-    store = _store(index.place, collection)
-    with store_lock(store, deadline=index.deadline):
-        return index_storage.remove_store(store)
+    """Remove a collection, if there is one. Raises StoreError."""
+    from chromadb.errors import NotFoundError
+
+    with _opened(index, deadline=index.deadline) as client, suppress(NotFoundError):
+        client.delete_collection(collection)
 
 
-def _update(copy: Path, collection: str, manifest: Manifest, stale: Mapping[str, str], batches: Batches) -> SyncReport:
-    """Write the stale partitions into the copy in use; an interruption leaves the mark."""
-    index_storage.remove_leftovers(copy.parent)
-    index_storage.mark_open(copy)
-    with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
-        report, manifest = _change(opened, manifest, stale, batches)
-    index_storage.mark_closed(copy, manifest)
-    return report
-
-
-def _rebuild(
-    store: Path, collection: str, model: str, partitions: Mapping[str, str], batches: Batches, reason: str
-) -> SyncReport:
-    """Fill a new copy and switch to it when it is complete."""
-    copy = index_storage.new_copy(store)
-    nothing = Manifest(model=model, count=0, partitions={})
-    try:
-        with on_disk(index_storage.database(copy), collection, count=None) as opened:
-            report, manifest = _change(opened, nothing, partitions, batches, rebuilt=reason)
-        index_storage.mark_closed(copy, manifest)
-        index_storage.put_in_use(store, copy)
-    except IndexUnusable as fault:
-        raise StoreUnwritable(f"{_reason(fault)} while it was rebuilt; check the free disk space") from None
-    finally:
-        index_storage.remove_leftovers(store)
-    return report
-
-
-def _change(
-    opened: OpenCollection,
-    manifest: Manifest,
-    stale: Mapping[str, str],
-    batches: Batches,
-    *,
-    rebuilt: str | None = None,
-) -> tuple[SyncReport, Manifest]:
-    change = update_collection(opened, manifest.partitions, stale, batches)
-    after = Manifest(model=manifest.model, count=opened.rows.count(), partitions=change.partitions)
-    return SyncReport(upserted=change.upserted, removed=change.removed, rebuilt=rebuilt), after
-
-
-def _best_similarities(opened: OpenCollection, vectors: np.ndarray) -> np.ndarray:
-    """Return the cosine of each vector (n, d) to the nearest one that the index finds, float32 (n,)."""
-    questions = np.ascontiguousarray(vectors, dtype=np.float32)
-    similarities = np.full(len(questions), np.nan, dtype=np.float32)
-    for at in range(0, len(questions), opened.limit):
-        part = questions[at : at + opened.limit]
-        found: Any = opened.rows.query(query_embeddings=part, n_results=1, include=["distances"])
-        for row, distances in enumerate(found["distances"], start=at):
-            similarities[row : row + len(distances)] = 1.0 - np.asarray(distances, dtype=np.float32)
-    return similarities
-
-
-def _stale(manifest: Manifest, partitions: Mapping[str, str]) -> dict[str, str]:
-    return {name: content for name, content in partitions.items() if manifest.partitions.get(name) != content}
-
-
-def _reason(fault: IndexUnusable) -> str:
-    return str(fault).split(";")[0]
-
-
-def _store(place: Path, collection: str) -> Path:
+def check_name(collection: str) -> None:
+    """Raise InvalidInput for a name that Chroma does not accept."""
     if not _NAME.fullmatch(collection):
-        raise ValueError(f"{collection!r} cannot name a collection: at least 3 letters, digits, dots, - or _")
-    return place / collection
+        raise InvalidInput(f"{collection!r} cannot name a collection: at least 3 letters, digits, dots, - or _")
 
 
-@contextmanager
-def _reading(index: VectorIndex, collection: str) -> Iterator[OpenCollection]:
-    """Open the collection for reading."""
-    if isinstance(index.place, str):
-        with on_server(index.place) as client:
-            yield of_server(client, collection)
-        return
-    store = _store(index.place, collection)
-    with store_lock(store, deadline=index.deadline):
-        copy, manifest = index_storage.current_copy(store)
-        index_storage.mark_open(copy)
-        try:
-            with on_disk(index_storage.database(copy), collection, count=manifest.count) as opened:
-                yield opened
-        except IndexUnusable:
-            raise  # the mark remains, and the next sync rebuilds
-        except (Exception, KeyboardInterrupt):  # the query was invalid, not the index
-            index_storage.mark_read(copy, manifest)
-            raise
-        index_storage.mark_read(copy, manifest)
+class ForeignRow(NamedTuple):
+    """Represent one entry as it was read."""
+
+    id: str
+    document: str | None
+    metadata: dict[str, Any]
 
 
-def _sync_server(
-    address: str,
-    collection: str,
-    model: str,
-    partitions: Mapping[str, str],
-    everything: Callable[[], Mapping[str, str]],
-    batches: Batches,
-) -> SyncReport:
-    """Sync on a server, which stores the manifest as metadata of the collection."""
-    with on_server(address) as client:
-        try:
-            opened = of_server(client, collection)
-            manifest = index_storage.manifest_from(json.loads(str((opened.rows.metadata or {}).get("manifest"))))
-            reason = None if manifest.model == model else f"it holds vectors of {manifest.model}, not of {model}"
-        except (IndexUnusable, TypeError, ValueError):
-            reason = "the server has no finished collection"
-        if reason is None:
-            stale = _stale(manifest, partitions)
-            if not stale:
-                return SyncReport()
-        else:
-            opened = new_on_server(client, collection)
-            manifest, stale = Manifest(model=model, count=0, partitions={}), {**everything(), **partitions}
-        report, manifest = _change(opened, manifest, stale, batches, rebuilt=reason)
-        opened.rows.modify(metadata={"manifest": json.dumps(asdict(manifest))})
-        return report
+def foreign_rows(
+    index: VectorIndex, collection: str, *, folder: Path | None = None, at_once: int
+) -> Iterator[list[ForeignRow]]:
+    """Read the entries of a collection that another program wrote, ascending by id, in batches.
 
-
-# Chroma keeps what is newer than sync_threshold in a log and replays it at each opening: at its default of 1,000
-# up to 0.9 s, at 100 a negligible time, and writing is not slower. At its default of 16 neighbours a search for
-# their own vector did not find 10 of 40,000, at 32 it found all, and building took no longer.
-_CONFIGURATION: Any = {"hnsw": {"space": "cosine", "max_neighbors": 32, "batch_size": 100, "sync_threshold": 100}}
-
-
-@contextmanager
-def on_disk(database: Path, collection: str, *, count: int | None) -> Iterator[OpenCollection]:
-    """Open the collection in a Chroma folder; it must hold `count` vectors. `count` None: create it.
-
-    The caller holds the lock and has set the mark. Raises IndexUnusable for anything that Chroma cannot do with its
-    files.
+    `folder`: a Chroma folder, which is read from a copy, because Chroma writes even when it only reads; None: our own.
+    Raises InvalidInput, IndexUnusable, StoreUnwritable.
     """
-    import chromadb
-    from chromadb.errors import InternalError, NotFoundError
+    check_name(collection)
+    with ExitStack() as opened:
+        place = index.place if folder is None else folder
+        if not isinstance(place, str):
+            if not (place / "chroma.sqlite3").is_file():
+                raise IndexUnusable(f"{place} has no collection {collection}; name its folder with --chroma")
+            copy = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="chroma-", ignore_cleanup_errors=True)))
+            try:
+                size, free = sum(file.stat().st_size for file in _files(place)), shutil.disk_usage(copy).free
+                if size > min(_MOST_BYTES, free):
+                    raise IndexUnusable(
+                        f"{place} holds {size / 1e9:,.0f} GB, of which at most {min(_MOST_BYTES, free) / 1e9:.0f} are "
+                        "read; is it damaged?"
+                    )
+                shutil.copytree(place, copy, dirs_exist_ok=True)
+            except OSError as fault:
+                raise StoreUnwritable(f"{place} cannot be copied: {fault.strerror or fault}") from None
+            place = copy
+        client = opened.enter_context(_client(place))
+        rows = _collection(client, collection)
+        ids: list[str] = []
+        while part := rows.get(include=[], limit=_AT_ONCE, offset=len(ids))["ids"]:
+            ids += part
+        ids.sort()
+        for start in range(0, len(ids), at_once):
+            found: Any = rows.get(ids=ids[start : start + at_once], include=["documents", "metadatas"])
+            entries = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+            yield sorted(ForeignRow(identifier, text, dict(metadata or {})) for identifier, text, metadata in entries)
 
-    try:
-        client: Any = chromadb.PersistentClient(database, settings=_settings())
-    except Exception as fault:
-        raise unusable(database, f"does not open ({_first_line(fault)})") from None
-    try:
-        if count is None:
-            rows = client.create_collection(collection, embedding_function=None, configuration=_CONFIGURATION)
-        else:
-            rows = client.get_collection(collection, embedding_function=None)
-            if rows.count() != count:
-                raise unusable(database, f"does not hold the {count} vectors that were written")
-        yield OpenCollection(rows, client.get_max_batch_size())
-    except (InternalError, NotFoundError) as fault:
-        raise unusable(database, f"failed ({_first_line(fault)})") from None
-    finally:
-        client.close()
+
+def _update(index: VectorIndex, warehouse: Warehouse, collections: Iterable[str], *, model: str) -> SyncReport:
+    """Write the differences of each collection. Raises IndexUnusable if Chroma does not hold what the database says."""
+    with warehouse.reading() as connection:
+        states = _states(connection)
+        changes = {name: _changes(connection, name, model=model) for name in collections}
+    if not states:
+        _remove_folder(index)  # of an unknown content
+    if changing := any(new or gone for new, gone in changes.values()):
+        _set_mark(index)
+    upserted = removed = 0
+    with _client(index.place) as client:
+        for name, (new, gone) in changes.items():
+            state = states.get(name)
+            if state and state.model != model:
+                raise _unusable(index, f"holds vectors of {state.model}, not of {model}")
+            rows = _checked(client, name, state) if state else _new_collection(client, name)
+            if state and not new and not gone:
+                continue
+            written = [pa.table({"id": pa.array([], pa.string()), "content": pa.array([], pa.uint64())})]
+            for start in range(0, len(new), _AT_ONCE):
+                with warehouse.reading() as connection:
+                    batch = _entries(connection, name, new[start : start + _AT_ONCE], model=model)
+                if len(batch):
+                    _upsert(rows, batch)
+                    written.append(batch.select(["id", "content"]))
+            for start in range(0, len(gone), _AT_ONCE):
+                rows.delete(ids=gone[start : start + _AT_ONCE])
+            entries = pa.concat_tables(written)
+            with warehouse.writing() as connection:
+                content = _remember(connection, name, entries, gone, model=model)
+            rows.modify(metadata={"model": model, "content": content})
+            upserted, removed = upserted + len(entries), removed + len(gone)
+    if changing and index.mark:
+        _flush(index)
+        index.mark.unlink()
+    return SyncReport(upserted=upserted, removed=removed)
+
+
+def _states(connection: DuckDBPyConnection) -> dict[str, _State]:
+    rows = connection.execute("select collection, model, entries, content from indexed_collections").fetchall()
+    return {collection: _State(*state) for collection, *state in rows}
+
+
+def _stored(connection: DuckDBPyConnection, collection: str, *, model: str) -> tuple[int, int]:
+    """Return the number and the content of the entries that the collection should hold."""
+    [(entries, content)] = connection.execute(
+        """
+        select count(*), coalesce(bit_xor(content), 0)
+        from indexable
+        where collection = $collection and text_hash in (select text_hash from embeddings where model = $model)
+        """,
+        {"collection": collection, "model": model},
+    ).fetchall()
+    return entries, content
+
+
+def _changes(connection: DuckDBPyConnection, collection: str, *, model: str) -> tuple[list[str], list[str]]:
+    """Return the ids of new or changed entries, and of those that are no longer stored."""
+    rows = connection.execute(
+        """
+        with
+        wanted as (
+            select id, content
+            from indexable
+            where collection = $collection and text_hash in (select text_hash from embeddings where model = $model)
+        ),
+        held as (select id, content from indexed where collection = $collection)
+        select coalesce(wanted.id, held.id), wanted.id is null
+        from wanted
+        full join held using (id)
+        where wanted.content is distinct from held.content
+        order by 1
+        """,
+        {"collection": collection, "model": model},
+    ).fetchall()
+    return [each for each, gone in rows if not gone], [each for each, gone in rows if gone]
+
+
+def _entries(connection: DuckDBPyConnection, collection: str, ids: list[str], *, model: str) -> pa.Table:
+    """Return id, content, vector, metadata and for best practices the document of those that are still stored."""
+    connection.register("asked_ids", pa.table({"id": pa.array(ids, pa.string())}))
+    documents = """
+        select
+            doc_id as id, content, vector, null::varchar as document,
+            retrievable.* exclude (doc_id, text, text_hash, origin, withdrawn)
+        from retrievable
+        join (from indexable where collection = $collection) as entries on doc_id = id
+        join embeddings on embeddings.text_hash = retrievable.text_hash and model = $model
+        where data_type = $collection and doc_id in (from asked_ids)
+        order by id
+    """
+    practices = """
+        select
+            id, content, vector, text as document, original_text, score, target_level,
+            array_to_string(keywords, ', ') as keywords,
+            replace(strftime(made_at, '%Y-%m-%dT%H:%M:%S.%f+00:00'), '.000000', '') as timestamp,
+            model_version, paper_id, category
+        from best_practices
+        join (select id, content from indexable where collection = $collection) using (id)
+        join embeddings on embeddings.text_hash = best_practices.text_hash and model = $model
+        where collection = $collection and id in (from asked_ids)
+        order by id
+    """
+    query = documents if collection in DOCUMENT_TYPES else practices
+    return connection.sql(query, params={"collection": collection, "model": model}).to_arrow_table()
+
+
+def _upsert(rows: "Collection", batch: pa.Table) -> None:
+    metadata = batch.drop_columns(["id", "content", "vector", "document"]).to_pylist()
+    texts = batch["document"].to_pylist()
+    vectors = batch["vector"].combine_chunks().flatten().to_numpy().reshape(len(batch), -1)
+    rows.upsert(
+        ids=batch["id"].to_pylist(),
+        embeddings=vectors,
+        # Chroma adds metadata to those it has: None removes a key. It accepts no empty list.
+        metadatas=[{name: value if value != [] else None for name, value in each.items()} for each in metadata],
+        documents=texts if texts[0] is not None else None,
+    )
+
+
+def _remember(
+    connection: DuckDBPyConnection,
+    collection: str,
+    entries: pa.Table,
+    gone: Sequence[str],
+    *,
+    model: str,
+) -> str:
+    """Store what the collection holds now; return its content as hexadecimal digits."""
+    connection.register("left_entries", pa.table({"id": pa.array([*gone, *entries["id"].to_pylist()], pa.string())}))
+    connection.register("written_entries", entries)
+    names = {"collection": collection}
+    connection.execute("delete from indexed where collection = $collection and id in (from left_entries)", names)
+    connection.execute("insert into indexed select $collection, id, content from written_entries", names)
+    connection.execute("delete from indexed_collections where collection = $collection", names)
+    connection.execute(
+        """
+        insert into indexed_collections
+        select $collection, $model, count(*), coalesce(bit_xor(content), 0)
+        from indexed
+        where collection = $collection
+        """,
+        {**names, "model": model},
+    )
+    return f"{_states(connection)[collection].content:016x}"
+
+
+def _remove_all(index: VectorIndex, warehouse: Warehouse) -> list[str]:
+    """Remove the folder (or the server's collections) and what the database knows of it; return the collections."""
+    _set_mark(index)
+    with warehouse.writing() as connection:
+        names = list(_states(connection))
+        connection.execute("delete from indexed")
+        connection.execute("delete from indexed_collections")
+    if isinstance(index.place, str):
+        from chromadb.errors import NotFoundError
+
+        with _client(index.place) as client:
+            for name in {*names, *(each.name for each in client.list_collections())}:
+                with suppress(NotFoundError):
+                    client.delete_collection(name)
+    _remove_folder(index)
+    return names
+
+
+def _remove_folder(index: VectorIndex) -> None:
+    if not isinstance(index.place, str) and index.place.exists():
+        try:
+            shutil.rmtree(index.place)
+        except OSError as fault:
+            raise StoreUnwritable(f"{fault.filename} cannot be removed: {fault.strerror}; check permissions") from None
 
 
 @contextmanager
-def found_on_disk(database: Path, collection: str) -> Iterator[OpenCollection]:
-    """Open a collection that another program has written; raises IndexUnusable if it is missing or cannot be read."""
-    import chromadb
-    from chromadb.errors import InternalError, NotFoundError
-
-    try:
-        client: Any = chromadb.PersistentClient(database, settings=_settings())
-    except Exception as fault:
-        raise IndexUnusable(f"the Chroma folder does not open ({_first_line(fault)}); is it whole?") from None
-    try:
-        rows = client.get_collection(collection, embedding_function=None)
-        yield OpenCollection(rows, client.get_max_batch_size())
-    except (InternalError, NotFoundError) as fault:
-        raise IndexUnusable(f"no collection {collection} can be read ({_first_line(fault)}); check its name") from None
-    finally:
-        client.close()
+def _opened(index: VectorIndex, *, deadline: float) -> Iterator["ClientAPI"]:
+    """Open Chroma to read it, inside the lock. Raises StoreBusy, IndexUnusable, StoreError."""
+    if isinstance(index.place, str):
+        with _client(index.place) as client:
+            yield client
+        return
+    if not (index.place / "chroma.sqlite3").is_file():
+        raise _unusable(index, "does not exist yet")
+    with store_lock(index.place, deadline=deadline):
+        if index.mark and index.mark.exists():
+            raise _unusable(index, "was in use when a process was killed")
+        _set_mark(index)  # Chroma writes to its files even when it only reads, and a damaged one can crash the process
+        try:
+            with _client(index.place) as client:
+                yield client
+        finally:
+            if index.mark:
+                index.mark.unlink(missing_ok=True)
 
 
 @contextmanager
-def on_server(address: str) -> Iterator["ClientAPI"]:
-    """Connect to the Chroma server at `http://host:port`; its failures raise StoreError."""
+def _client(place: Path | str) -> Iterator["ClientAPI"]:
+    """Open and close a client. Raises IndexUnusable for a fault of Chroma, StoreError for a missing server."""
     import chromadb
     import httpx
-    from chromadb.errors import InternalError
+    from chromadb.config import Settings
+    from chromadb.errors import InternalError, NotFoundError
 
-    parts = urlsplit(address)
-    try:
-        client: Any = chromadb.HttpClient(
-            host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
-        )
-    except ValueError:
-        raise StoreError(f"no Chroma server answers at {address}; start it, or set a folder instead") from None
+    settings = Settings(anonymized_telemetry=False)
+    client: Any
+    if isinstance(place, str):
+        parts = urlsplit(place)
+        try:
+            client = chromadb.HttpClient(
+                host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https", settings=settings
+            )
+        except ValueError:
+            raise StoreError(f"no Chroma server answers at {place}; start it, or set a folder instead") from None
+    else:
+        try:
+            make_private_folder(place)
+            client = chromadb.PersistentClient(place, settings=settings)
+        except OSError as fault:
+            raise StoreUnwritable(f"cannot use {place}: {fault.strerror}; check permissions and free space") from None
+        except Exception as fault:
+            raise IndexUnusable(f"the Chroma folder {place} does not open ({_first_line(fault)})") from None
     try:
         yield client
-    except (httpx.HTTPError, InternalError) as fault:
-        raise StoreError(f"the Chroma server at {address} failed: {_first_line(fault)}; see its log") from None
+    except httpx.HTTPError as fault:
+        raise StoreError(f"the Chroma server at {place} failed: {_first_line(fault)}; see its log") from None
+    except (InternalError, NotFoundError) as fault:
+        raise IndexUnusable(f"Chroma at {place} failed ({_first_line(fault)})") from None
     finally:
         client.close()
 
 
-def of_server(client: "ClientAPI", collection: str) -> OpenCollection:
-    """Open a collection of a server. Raises IndexUnusable if there is none."""
+def _collection(client: "ClientAPI", name: str) -> "Collection":
+    """Return a collection. Raises IndexUnusable if there is none."""
     from chromadb.errors import NotFoundError
 
     try:
-        rows = client.get_collection(collection, embedding_function=None)
+        return client.get_collection(name, embedding_function=None)
     except NotFoundError:
-        message = f"the Chroma server has no collection {collection}; materialize the embeddings to fill it"
-        raise IndexUnusable(message) from None
-    return OpenCollection(rows, client.get_max_batch_size())
+        raise IndexUnusable(f"Chroma has no collection {name}; check its name, or materialize the embeddings") from None
 
 
-def new_on_server(client: "ClientAPI", collection: str) -> OpenCollection:
-    """Create an empty collection on a server, replacing an existing one."""
-    remove_from_server(client, collection)
-    rows = client.create_collection(collection, embedding_function=None, configuration=_CONFIGURATION)
-    return OpenCollection(rows, client.get_max_batch_size())
-
-
-def remove_from_server(client: "ClientAPI", collection: str) -> None:
-    """Remove a collection, if there is one."""
+def _new_collection(client: "ClientAPI", name: str) -> "Collection":
+    """Create an empty collection; one that the database does not know is removed."""
     from chromadb.errors import NotFoundError
 
-    try:
-        client.delete_collection(collection)
-    except NotFoundError:
-        return
+    with suppress(NotFoundError):
+        client.delete_collection(name)
+    return client.create_collection(name, embedding_function=None, configuration=_CONFIGURATION)
 
 
-def _settings() -> Any:
-    from chromadb.config import Settings
+def _checked(client: "ClientAPI", name: str, state: _State) -> "Collection":
+    """Return a collection that holds what the database says. Raises IndexUnusable for any other."""
+    rows = _collection(client, name)
+    if (rows.metadata or {}).get("content") != f"{state.content:016x}" or rows.count() != state.entries:
+        raise IndexUnusable(f"Chroma's collection {name} does not hold what was written; `paper-assets run` fills it")
+    return rows
 
-    return Settings(anonymized_telemetry=False)
+
+def _unusable(index: VectorIndex, reason: str) -> IndexUnusable:
+    return IndexUnusable(f"the Chroma folder {index.place} {reason}; `paper-assets run` fills it again")
+
+
+def _reason(fault: StoreError) -> str:
+    return str(fault).split(";")[0]
 
 
 def _first_line(fault: Exception) -> str:
     return (str(fault).splitlines() or [type(fault).__name__])[0].replace(";", ",")[:200]
+
+
+def _set_mark(index: VectorIndex) -> None:
+    """Create the mark; it is on disk when this returns. Raises StoreUnwritable."""
+    if index.mark is None:
+        return
+    try:
+        make_private_folder(index.mark.parent)
+        index.mark.touch()
+        _flush_file(index.mark.parent)
+    except OSError as fault:
+        raise StoreUnwritable(f"cannot write {index.mark}: {fault.strerror}; free space or check permissions") from None
+
+
+def _flush(index: VectorIndex) -> None:
+    """Write what Chroma wrote to the disk, before the mark goes."""
+    if not isinstance(index.place, str):
+        for file in _files(index.place):
+            _flush_file(file)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _flush_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -71,6 +71,13 @@ class IndexedTexts:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of words in each text (n,)."""
+        ends = np.concatenate(([0], np.cumsum(self.times, dtype=np.int64)))[self.starts]
+        lengths: NDArray[np.int64] = np.diff(ends)[self.at]
+        return lengths
+
     def normal(self, positions: NDArray[np.intp]) -> list[str]:
         """Return the normal forms of some of the texts."""
         kept = self._kept.normal

@@ -18,7 +18,7 @@ from paper_assets.rewriting.loop import advance
 from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
-from paper_assets.stores.vectors import count
+from tests.chroma_folder import entries
 from tests.desk import no_clock
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
@@ -67,7 +67,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def test_the_collection_follows_the_table_and_the_ui_shows_its_content(home: Home) -> None:
     fill(home.archive, [practice(number) for number in range(12)])
     assert set(home.materialize().values()) == {True}
-    assert count(home.archive.index, "optim_best_practices_v1") == 12
+    assert len(entries(home.archive.index, "optim_best_practices_v1")) == 12
     version, metadata = home.latest()
     assert metadata["dagster/row_count"] == 12
     assert "public" in metadata["levels"] and "cs.CL" in metadata["categories"]

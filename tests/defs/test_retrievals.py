@@ -23,8 +23,8 @@ from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
 from paper_assets.stores.documents import retrieval_inputs, retrievals_of
 from paper_assets.stores.papers import day_fingerprints
-from paper_assets.stores.vectors import count
 from tests.answering_models import answering_model, obeys
+from tests.chroma_folder import entries
 from tests.defs.test_assets import MONDAY, TUESDAY, Graph, checks
 from tests.desk import GRAPHS
 from tests.invented_pdfs import pdf
@@ -124,11 +124,11 @@ def test_a_profiles_pdfs_are_searched_and_indexed_but_hidden_from_others_and_rem
     assert "a private document of the profile" in str(metadata["passages_1"].records)
     assert not any(word in str(metadata) for word in ("secret-offer", "counts of lorries improve"))
     index = graph.workspace.vector_index
-    assert count(index, "fulltext") == 1
+    assert len(entries(index, "fulltext")) == 1
     shutil.rmtree(folder)
     assert graph.materialize(ASSET, first=KEY).success
     (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
-    assert answer["sides"][0]["documents"] == [] and count(index, "fulltext") == 0
+    assert answer["sides"][0]["documents"] == [] and len(entries(index, "fulltext")) == 0
 
 
 def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:

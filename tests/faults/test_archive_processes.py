@@ -7,7 +7,8 @@ from pathlib import Path
 
 from paper_assets.rewriting.best_practices import retrieve_best_practices, sync_archive
 from paper_assets.stores.best_practices import best_practices
-from paper_assets.stores.vectors import fetch, self_check
+from paper_assets.stores.vectors import self_check
+from tests.chroma_folder import entries
 from tests.invented_papers import process
 from tests.rewriting.invented_archive import fill, invented_archive, keep, practice
 
@@ -93,5 +94,5 @@ def test_a_process_killed_at_any_moment_leaves_an_archive_that_still_works(tmp_p
         assert seen <= {each.id for each in kept}
         assert len({each.original_text for each in kept}) == len(kept)
         sync_archive(archive)
-        held = fetch(archive.index, archive.collection, [each.id for each in kept])
-        assert held.documents == [each.text for each in kept]
+        held = entries(archive.index, archive.collection)
+        assert {name: entry.document for name, entry in held.items()} == {each.id: each.text for each in kept}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.invented_vectors import vectors_of
 
 from benchmarks.author_readers import author_readers, without_name
 from benchmarks.evaluation.judged_lists import ON_TOPIC
@@ -17,7 +18,6 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
-from tests.invented_vectors import vectors_of
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from paper_assets.ranking.term_matching import (
     terms_of,
     tfidf_cosines_and_usual,
 )
-from paper_assets.text.bm25 import index_words
 from paper_assets.text.words import normal_form, spellings
+from tests.counted_texts import counted
 from tests.ranking import plain_relevance
 from tests.ranking.invented import texts
 
@@ -49,7 +49,7 @@ def words_of(papers: list[str]) -> PaperWords:
 
 
 def likeness(papers: list[str], *liked: str, background: Background = BACKGROUND) -> np.ndarray:
-    return tfidf_cosines_and_usual(index_words(papers), liked, background=background)[0]
+    return tfidf_cosines_and_usual(counted(papers), liked, background=background)[0]
 
 
 def test_a_plural_is_the_same_word_and_a_derived_form_counts_less_the_more_papers_hold_one() -> None:
@@ -185,7 +185,7 @@ def test_likeness_agrees_with_the_plain_one(papers: list[str], liked: list[str])
             *(plain_relevance.counted(each, pairs=normal is not None) for each in (papers, liked))
         )
         plain = [plain_relevance.tfidf(held, one) for one in asked]
-        found, _ = tfidf_cosines_and_usual(index_words(papers), liked, background=BACKGROUND, normal=normal)
+        found, _ = tfidf_cosines_and_usual(counted(papers), liked, background=BACKGROUND, normal=normal)
         assert pytest.approx(np.array(plain), abs=1e-12) == found.T
 
 
@@ -246,5 +246,5 @@ def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() ->
 
 def test_a_paper_of_common_words_is_more_like_a_paper_on_anything() -> None:
     papers = ["we propose a method and a model", "quokka marsupials on islands", ""]
-    _, (common, rare, empty) = tfidf_cosines_and_usual(index_words(papers), ["robots"], background=BACKGROUND)
+    _, (common, rare, empty) = tfidf_cosines_and_usual(counted(papers), ["robots"], background=BACKGROUND)
     assert common > 3 * rare > 0 == empty

@@ -1,6 +1,5 @@
 """Searching the stored papers: filters are exact, results are ranked, marked and paged."""
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from paper_assets.errors import InvalidInput
 from paper_assets.retrieval.desk_search import FoundPaper, search_desk, similar_papers
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.search_query import parse_search_query
-from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
@@ -170,9 +168,3 @@ def test_without_a_model_words_alone_are_compared(tmp_path: Path) -> None:
     result = search_desk(Corpus(warehouse=warehouse, embedder=None), parse_search_query("transport maps"), profile=None)
     assert ids(result.papers) == [MAPS.paper_id]
     assert any("only words" in note for note in result.notes)
-
-
-def test_a_store_larger_than_the_memory_limit_gives_the_same_answer(corpus: Corpus) -> None:
-    small = replace(corpus, config=RetrievalConfig(memory=1))
-    for query in ("optimal transport maps", '"optimal transport" category:cs.LG', "schedules author:Lind"):
-        assert ids(find(small, query)) == ids(find(corpus, query))

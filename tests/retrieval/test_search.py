@@ -1,7 +1,6 @@
 """Test that a search equals a comparison of every stored document, also after changes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval import snapshot
 from paper_assets.retrieval.search import Corpus, Found, Method, count_matching, search
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
@@ -110,23 +108,6 @@ def test_a_search_gives_what_looking_at_every_document_gives(shared: Corpus, lib
     compare(shared, library, asked)
 
 
-@given(library=libraries, asked=questions)
-@settings(max_examples=3)
-def test_documents_too_many_to_be_kept_in_memory_give_the_same(shared: Corpus, library: Any, asked: Any) -> None:
-    compare(replace(shared, config=RetrievalConfig(memory=0)), library, asked)
-
-
-@given(library=libraries, asked=questions)
-@settings(max_examples=6)
-def test_documents_with_texts_and_vectors_in_a_file_give_the_same_results(
-    tmp_path_factory: pytest.TempPathFactory, library: Any, asked: Any
-) -> None:
-    corpus = corpus_at(tmp_path_factory.mktemp("file"), memory=400 * max(len(library), 1))
-    compare(corpus, library, asked)
-    held = snapshot._KEPT[corpus.warehouse.path.absolute(), "fulltext", "by hand"].snapshot
-    assert held is not None and (held.spill is not None or not library)
-
-
 def compare(corpus: Corpus, library: Any, asked: Any) -> None:
     """Fill the corpus and ask both the search and its twin."""
     documents = [
@@ -171,7 +152,7 @@ def test_among_many_documents_the_best_are_found_and_their_scores_are_exact(tmp_
     assert found.candidates[0].score == pytest.approx(-min(truth)[0], abs=1e-12)
 
 
-def test_equal_vectors_come_in_the_order_of_their_ids_in_any_block(tmp_path: Path) -> None:
+def test_equal_vectors_come_in_the_order_of_their_ids(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path)
     fill(corpus, [document(f"d{number:03}", f"{number % 2}", version=number) for number in range(200)])
     assert ids(find(corpus, "1", k=3)) == ["d001", "d003", "d005"]
@@ -221,32 +202,6 @@ def _write_and_embed(parent: Connection, folder: str) -> None:
                 fill(corpus, [], origin="later")
                 fill(corpus, both[:1])
         parent.send(change)
-
-
-def test_a_second_search_does_not_read_the_warehouse_until_it_is_written(tmp_path: Path) -> None:
-    corpus = corpus_at(tmp_path)
-    fill(corpus, [document("a", "0 alpha")])
-    find(corpus, "0")
-    with process(_hold, str(corpus.warehouse.path)) as (_, child):
-        assert child.recv() == "held"
-        impatient = Corpus(warehouse=Warehouse(corpus.warehouse.path, deadline=0), embedder=corpus.embedder)
-        assert ids(find(impatient, "0", method="hybrid")) == ["a"]
-
-
-def _hold(parent: Connection, path: str) -> None:
-    with Warehouse(Path(path), deadline=5).writing():
-        parent.send("held")
-        parent.recv()
-
-
-def test_memory_is_bounded_and_what_was_used_last_stays(tmp_path: Path) -> None:
-    snapshot._KEPT.clear()
-    for name in ("one", "two", "three"):
-        corpus = corpus_at(tmp_path / name, memory=1_200)
-        fill(corpus, [document("a", "0 alpha")])
-        assert ids(find(corpus, "0")) == ["a"]
-    assert sum(each.size for each in snapshot._KEPT.values()) <= 1_200
-    assert [path.parent.name for path, _, _ in snapshot._KEPT] == ["two", "three"]
 
 
 def test_a_private_document_is_found_only_if_the_filter_admits_it(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.rewriting.best_practices import Archive, remove, retrieve_best_practices
 from paper_assets.rewriting.measures import clean_keywords, copied_share, keywords_of
-from paper_assets.rewriting.recall import best_fitting, memory_of
+from paper_assets.rewriting.recall import most_relevant
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
-from paper_assets.stores.vectors import VectorIndex, count, fetch
-from paper_assets.text.bm25 import bm25, index_words
+from paper_assets.stores.vectors import VectorIndex
+from tests.chroma_folder import entries
+from tests.counted_texts import share
 from tests.rewriting.invented_archive import NOW, fill, invented_archive, invented_embedder, keep, practice
 
 
@@ -96,7 +97,7 @@ def test_a_better_rewrite_of_the_same_original_takes_the_place_of_the_weaker_one
     assert better.id not in (None, weak.id)
     held = best_practices(archive.warehouse, archive.collection)
     assert {each.id for each in held} == {better.id, other.id}
-    assert count(archive.index, archive.collection) == 2, "Chroma follows"
+    assert len(entries(archive.index, archive.collection)) == 2, "Chroma follows"
     worse = keep(archive, "An original.", "Yet another rewrite.", score=97)
     assert worse.refused == f"its original is like that of {better.id}, kept for the same level with 98"
 
@@ -187,31 +188,28 @@ def test_keywords_are_taken_from_the_original_where_none_are_given(archive: Arch
 def test_chroma_holds_exactly_what_was_kept(archive: Archive) -> None:
     one = keep(archive, "The original.", "The rewrite.", keywords=["sheep", "memory"])
     keep(archive, "Another original.", category=None)
-    held = fetch(archive.index, "optim_best_practices_v1", [str(one.id)])
-    assert held.documents == ["The rewrite."]
+    held = entries(archive.index, "optim_best_practices_v1")[str(one.id)]
+    assert held.document == "The rewrite."
     assert archive.embedder is not None
-    assert np.allclose(held.vectors, archive.embedder.encode(["The original."]), atol=1e-6), "of the original"
-    del held.metadatas[0]["partition"]  # the index's own
-    assert held.metadatas == [
-        {
-            "original_text": "The original.",
-            "score": 96,
-            "target_level": "public",
-            "keywords": "sheep, memory",
-            "timestamp": "2026-03-02T09:30:00+00:00",
-            "model_version": "actor-1",
-            "paper_id": "2603.00001",
-            "category": "cs.CL",
-        }
-    ]
-    assert count(archive.index, archive.collection) == 2
+    assert np.allclose(held.vector, archive.embedder.encode(["The original."]), atol=1e-6), "of the original"
+    assert held.metadata == {
+        "original_text": "The original.",
+        "score": 96,
+        "target_level": "public",
+        "keywords": "sheep, memory",
+        "timestamp": "2026-03-02T09:30:00+00:00",
+        "model_version": "actor-1",
+        "paper_id": "2603.00001",
+        "category": "cs.CL",
+    }
+    assert len(entries(archive.index, archive.collection)) == 2
 
 
 def test_one_removed_is_gone_from_the_table_from_chroma_and_from_memory(archive: Archive) -> None:
     gone, stays = keep(archive, "The original."), keep(archive, "Another original.")
     assert len(retrieve_best_practices(archive, "The original.", "public")) == 2
     assert remove(archive, str(gone.id)) is None
-    assert fetch(archive.index, archive.collection, [str(gone.id), str(stays.id)]).ids == [stays.id]
+    assert list(entries(archive.index, archive.collection)) == [stays.id]
     assert [each.id for each in retrieve_best_practices(archive, "The original.", "public")] == [stays.id]
     with pytest.raises(InvalidInput, match=r"no best practice .* in optim_best_practices_v1; .*archive list"):
         remove(archive, str(gone.id))
@@ -223,7 +221,7 @@ def test_nothing_is_lost_where_chroma_cannot_be_written(archive: Archive, tmp_pa
     done = keep(broken, "The original.")
     assert done.id is not None and "the index follows later" in str(done.note)
     assert keep(archive, "Another original.").note is None
-    assert count(archive.index, archive.collection) == 2, "the next one takes it along"
+    assert len(entries(archive.index, archive.collection)) == 2, "the next one takes it along"
 
 
 # recall
@@ -329,7 +327,7 @@ def plain_recall(
     good = [at for at in range(len(kept)) if kept[at].score >= config.recalled]
     rows = [at for at in good if vectors[at] @ meant >= config.recall_floor]
     texts = [f"{kept[at].original_text} {' '.join(kept[at].keywords)}" for at in rows]
-    words = bm25(index_words(texts), asked, k1=1.2, b=0.4)
+    words = share(texts, asked)
     fused: dict[str, float] = defaultdict(float)
     lexical = {at: words[place] for place, at in enumerate(rows) if words[place] > 0}
     for scores in (lexical, {at: vectors[at] @ meant for at in rows}):
@@ -359,9 +357,9 @@ def test_recall_equals_its_plain_twin(
     embedder = invented_embedder()
     kept = [practice(at, original_text=f"{text} {at}", score=scores[at], keywords=()) for at, text in enumerate(texts)]
     vectors, meant = embedder.encode([each.original_text for each in kept]), embedder.encode([asked])[0]
-    memory = memory_of(kept, vectors, mark=())
-    everything = np.ones(len(kept), dtype=bool)
-    found = best_fitting(memory, asked, meant, everything, n=n, config=config, retrieval=RetrievalConfig())
+    good = [at for at in range(len(kept)) if kept[at].score >= config.recalled]
+    chosen, cosines = [kept[at] for at in good], np.array([vectors[at] @ meant for at in good])
+    found = most_relevant(chosen, asked, cosines, n=n, config=config, retrieval=RetrievalConfig())
     assert [each.id for each in found] == plain_recall(kept, list(vectors), asked, meant, n, config)
 
 

@@ -12,7 +12,7 @@ from paper_assets.rewriting.best_practices import Archive, sync_archive
 from paper_assets.rewriting.migration import Migrated, migrate
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices, ids_of
-from paper_assets.stores.vectors import count, fetch
+from tests.chroma_folder import entries
 from tests.invented_papers import process
 from tests.rewriting.invented_archive import fill, invented_archive, invented_embedder, practice
 
@@ -61,8 +61,8 @@ def test_a_table_is_carried_over_with_its_ids_and_nothing_is_embedded_again(arch
     assert migrate(to, V1) == Migrated(copied=30, embedded=0)
     assert to.embedder is not None and to.embedder.cache_info().misses == 0
     assert best_practices(to.warehouse, V2) == best_practices(to.warehouse, V1)
-    assert count(to.index, V2) == count(to.index, V1) == 30
-    assert fetch(to.index, V2, [EXAMPLE_ID]).documents == [practice(1).text]
+    assert len(entries(to.index, V2)) == len(entries(to.index, V1)) == 30
+    assert entries(to.index, V2)[EXAMPLE_ID].document == practice(1).text
     assert migrate(to, V1) == Migrated(copied=0, embedded=0), "twice is once"
 
 
@@ -73,7 +73,7 @@ def test_unmasked_entries_are_masked_when_copied_to_a_masked_collection(archive:
     migrate(replace(archive, collection=V2), V1)
     [found] = best_practices(archive.warehouse, V2)
     assert found == replace(bare, text="Call ***.", original_text="*** wrote.", keywords=("***", "frogs"))
-    assert fetch(archive.index, V2, [bare.id]).documents == ["Call ***."]
+    assert entries(archive.index, V2)[bare.id].document == "Call ***."
     migrate(replace(archive, collection="bare_v3", config=RewritingConfig(mask_pii=False)), V1)
     assert best_practices(archive.warehouse, "bare_v3") == [bare]
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_migrated_is_one_clear_line(archive: Archive, old: Path, 
         IndexUnusable, match=r"has no collection optim_best_practices_v0; name its folder with --chroma"
     ):
         migrate(to, "optim_best_practices_v0")
-    with pytest.raises(IndexUnusable, match="no collection optim_best_practices_v0 can be read"):
+    with pytest.raises(IndexUnusable, match="no collection optim_best_practices_v0; check its name"):
         migrate(to, "optim_best_practices_v0", folder=old)
     with pytest.raises(InvalidInput, match="both name"):
         migrate(to, V2)
@@ -167,7 +167,7 @@ def test_a_migration_killed_half_way_continues_where_it_was(tmp_path: Path, old:
     done = migrate(to, V1, folder=source, at_once=2)
     assert (done.copied, done.embedded) == ((5, 7) if foreign else (0, 200))
     assert ids_of(to.warehouse, V2) == [practice(number).id for number in range(whole)]
-    assert count(to.index, V2) == whole
+    assert len(entries(to.index, V2)) == whole
     assert migrate(to, V1, folder=source) == replace(done, copied=0, embedded=0)
 
 

@@ -12,7 +12,7 @@ from paper_assets.pipeline.step import Check, Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.vectors import count, fetch
+from tests.chroma_folder import entries
 from tests.desk import GRAPHS, Desk, week
 from tests.scale import invented
 from tests.scale.servers import FULL, chroma_server
@@ -53,12 +53,9 @@ def test_the_vectors_of_a_server_are_those_of_a_folder(address: str, tmp_path: P
     embedded(here)
     embedded(there)
     assert not (tmp_path / "there" / "chroma").exists(), "no file of the index is in a folder"
-    held = [count(each.vector_index, embeddings.COLLECTION) for each in (here, there)]
-    assert held == [DAYS * PAPERS, DAYS * PAPERS]
-    ids = [each.paper_id for each in invented.papers(1, 20)]
-    one, other = (fetch(each.vector_index, embeddings.COLLECTION, ids) for each in (here, there))
-    assert one.ids == other.ids and set(one.ids) == set(ids)
-    assert np.array_equal(one.vectors, other.vectors)
+    one, other = (entries(each.vector_index, embeddings.COLLECTION) for each in (here, there))
+    assert len(one) == DAYS * PAPERS and one.keys() == other.keys()
+    assert all(np.array_equal(one[each].vector, other[each].vector) for each in one)
 
 
 def test_a_desk_runs_and_resets_with_its_vectors_on_the_server(address: str, tmp_path: Path) -> None:
@@ -67,7 +64,7 @@ def test_a_desk_runs_and_resets_with_its_vectors_on_the_server(address: str, tmp
     desk.run("import", str(desk.papers("papers.jsonl", week(("2026-03-02", "2026-03-03")))), **with_server)
     desk.run("run", **with_server)
     index = workspace(tmp_path / "other", address).vector_index
-    assert count(index, embeddings.COLLECTION) > 0
+    assert len(entries(index, embeddings.COLLECTION)) > 0
     message = desk.run("reset", "--yes", **with_server)
     assert f"{address} abstract" in message
     message = desk.refused("run", PAPER_ASSETS_CHROMA_URL="ftp://127.0.0.1:1")

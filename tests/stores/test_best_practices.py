@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_assets.stores.chroma_collections import sync_best_practices
 
 from paper_assets.paper import text_hash
 from paper_assets.small_files import file_state
@@ -18,7 +19,6 @@ from paper_assets.stores.best_practices import (
     remove_best_practice,
     with_vectors,
 )
-from paper_assets.stores.chroma_collections import sync_best_practices
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.llm_answers import keep_answers
 from paper_assets.stores.vectors import VectorIndex, fetch

@@ -1,27 +1,32 @@
-"""Test that the vector index mirrors the database, finds it, and writes no more than necessary."""
+"""The Chroma folder holds what the database holds, for any program, and is filled again on any doubt."""
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from paper_assets.errors import IndexUnusable
-from paper_assets.stores.index_storage import VectorBatch
-from paper_assets.stores.vectors import SyncReport, VectorIndex, count, drop, fetch, mark_for_rebuild, self_check, sync
-from tests.invented_vectors import (
-    COLLECTION,
-    DIMENSION,
-    MODEL,
-    all_ids,
-    fingerprints,
-    found,
-    ids_of,
-    put,
-    query,
-    vectors_of,
-)
+from paper_assets.errors import InvalidInput, StoreError
+from paper_assets.stores.documents import remove_documents
+from paper_assets.stores.locks import store_lock
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.vectors import VectorIndex, drop, mark_for_rebuild, nearest, self_check, update
+from paper_assets.stores.warehouse import Warehouse
+from tests.chroma_folder import MODEL, client_of, entries, fill, passage, store, vector_of
+from tests.invented_papers import TUESDAY, paper
+from tests.loopback import refusing_port
+from tests.scale.servers import chroma_server
+from tests.stores.test_embeddings import embed
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", deadline=10)
 
 
 @pytest.fixture
@@ -29,235 +34,223 @@ def index(tmp_path: Path) -> VectorIndex:
     return VectorIndex(tmp_path / "chroma", deadline=10)
 
 
-def ids_in(index: VectorIndex, *candidates: str) -> set[str]:
-    return set(fetch(index, COLLECTION, candidates).ids)
+def reason(index: VectorIndex, warehouse: Warehouse, *, model: str = MODEL) -> str | None:
+    """Why a search cannot ask Chroma."""
+    with warehouse.reading() as connection:
+        return nearest(index, connection, "fulltext", vector_of("text of p0"), k=3, model=model).reason
 
 
-def test_the_first_sync_of_one_day_indexes_all_days(index: VectorIndex) -> None:
-    truth = {"2025-01-01": ids_of("a", 30), "2025-01-02": ids_of("b", 20)}
-    report = put(index, truth, "2025-01-02")
-    assert report.upserted == 50
-    assert report.rebuilt is not None
-    assert found(index, all_ids(truth)) == all_ids(truth)
+FOREIGN = """
+import chromadb, sys
+client = chromadb.PersistentClient(sys.argv[1])
+papers = client.get_collection("abstract")
+found = papers.query(query_embeddings=[eval(sys.argv[2])], n_results=2)
+print([each.name for each in client.list_collections()], found["ids"], found["metadatas"][0][0]["title"])
+"""
 
 
-def test_a_second_sync_asks_for_nothing_and_opens_nothing(index: VectorIndex) -> None:
-    truth = {"day": ids_of("a", 10)}
-    put(index, truth)
+def test_a_script_that_knows_only_chromadb_opens_the_folder_and_finds_papers(
+    warehouse: Warehouse, index: VectorIndex
+) -> None:
+    merge_papers(warehouse, [paper("2601.00001"), paper("2601.00002", TUESDAY), paper("2601.00003", withdrawn=True)])
+    embed(warehouse, None, None)
+    assert update(index, warehouse, ["abstract"], model="m").upserted == 2
+    asked = list(entries(index, "abstract")["2601.00002"].vector.tolist())
+    script = [sys.executable, "-c", FOREIGN, str(index.place), repr(asked)]
+    seen = subprocess.run(script, capture_output=True, text=True, check=True).stdout.strip()
+    assert seen == "['abstract'] [['2601.00002', '2601.00001']] On 2601.00002"
+    assert entries(index, "abstract")["2601.00002"].metadata == {
+        "paper_id": "2601.00002",
+        "title": "On 2601.00002",
+        "date_int": 20260106,
+        "primary_category": "cs.CL",
+        "categories": ["cs.CL"],
+        "topic_id": "cs",
+        "data_type": "abstract",
+        "access_level": "public",
+        "language": "en",
+        "version": 1,
+        "url": "https://arxiv.org/abs/2601.00002",
+    }
+
+
+def test_one_changed_document_costs_one_and_private_ones_are_not_in_it(
+    warehouse: Warehouse, index: VectorIndex
+) -> None:
+    whole = [passage(f"p{number}", categories=("cs.CL",)) for number in range(20)]
+    store(warehouse, [*whole, passage("mine", access_level="private", owner="me")])
+    assert fill(index, warehouse).upserted == 20
+    assert set(entries(index, "fulltext")) == {each.doc_id for each in whole}
+    store(warehouse, [passage("p0", "another text"), *whole[1:]])
+    store(warehouse, [passage("new")], origin="second")
+    report = fill(index, warehouse)
+    assert (report.upserted, report.removed, report.rebuilt) == (2, 0, None)
+    held = entries(index, "fulltext")
+    np.testing.assert_allclose(held["p0"].vector, vector_of("another text"), atol=1e-6)
+    assert "categories" not in held["p0"].metadata, "Chroma takes no empty list, and forgets what is gone"
+    remove_documents(warehouse, "fulltext", origins=["second"])
+    report = fill(index, warehouse)
+    assert (report.upserted, report.removed) == (0, 1)
+    report = fill(index, warehouse)
+    assert (report.upserted, report.removed, report.rebuilt) == (0, 0, None)
+
+
+def test_a_changed_title_reaches_the_folder_without_a_new_vector(warehouse: Warehouse, index: VectorIndex) -> None:
+    store(warehouse, [passage("a"), passage("b")])
+    fill(index, warehouse)
+    store(warehouse, [passage("a", title="Another"), passage("b")])
+    assert fill(index, warehouse).upserted == 1
+    assert entries(index, "fulltext")["a"].metadata["title"] == "Another"
+
+
+def test_what_has_no_vector_yet_is_not_in_the_folder(warehouse: Warehouse, index: VectorIndex) -> None:
+    store(warehouse, [passage("a")], model="another")
+    assert fill(index, warehouse).upserted == 0
+    store(warehouse, [passage("a")])
+    assert fill(index, warehouse).upserted == 1
+
+
+def _with(place: Path, work: Callable[[object], object]) -> None:
+    client = client_of(place)
+    work(client)
+    client.close()
+
+
+def _cut(place: Path, pattern: str) -> None:
+    [file] = place.rglob(pattern)
+    os.truncate(file, file.stat().st_size // 2)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "removed": lambda place: subprocess.run(["rm", "-r", str(place)], check=True),
+    "a mark": lambda place: place.with_name("chroma.unfinished").touch(),
+    "half a database": lambda place: _cut(place, "chroma.sqlite3"),
+    "half of the names": lambda place: _cut(place, "index_metadata.pickle"),
+    "no names": lambda place: next(place.rglob("index_metadata.pickle")).unlink(),
+    "no links": lambda place: next(place.rglob("link_lists.bin")).unlink(),
+    "an entry less": lambda place: _with(place, lambda client: client.get_collection("fulltext").delete(ids=["p3"])),  # type: ignore[attr-defined]
+    "no collection": lambda place: _with(place, lambda client: client.delete_collection("fulltext")),  # type: ignore[attr-defined]
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_on_any_doubt_a_search_does_not_ask_and_the_next_update_fills_all_again(
+    warehouse: Warehouse, index: VectorIndex, damage: Callable[[Path], object]
+) -> None:
+    store(warehouse, [passage(f"p{number}") for number in range(250)])
+    fill(index, warehouse)
+    assert reason(index, warehouse) is None
     assert isinstance(index.place, Path)
-    before = {path: path.stat().st_mtime_ns for path in (index.place / COLLECTION).rglob("*")}
-    asked: list[str] = []
-    assert put(index, truth, before=asked.append) == SyncReport()
-    assert asked == []
-    assert {path: path.stat().st_mtime_ns for path in (index.place / COLLECTION).rglob("*")} == before
+    damage(index.place)
+    assert reason(index, warehouse) is not None
+    report = fill(index, warehouse)
+    if report.rebuilt is None:  # nothing that an update looks at: the self check finds it
+        mark_for_rebuild(index)
+        report = fill(index, warehouse)
+    assert report.upserted == 250 and report.rebuilt
+    assert len(entries(index, "fulltext")) == 250
+    assert reason(index, warehouse) is None
+    assert index.mark and not index.mark.exists()
 
 
-def test_a_changed_day_writes_only_what_changed_and_drops_what_left(index: VectorIndex) -> None:
-    truth = {"one": ids_of("a", 40), "two": ids_of("b", 5)}
-    put(index, truth)
-    changed = {**truth, "one": [*truth["one"][3:], "new"]}
-    asked: list[str] = []
-    report = put(index, changed, before=asked.append)
-    assert (report.upserted, report.removed, report.rebuilt) == (1, 3, None)
-    assert asked == ["one"]
-    assert ids_in(index, *all_ids(truth), "new") == set(all_ids(changed))
+def test_another_model_replaces_every_vector_of_every_collection(warehouse: Warehouse, index: VectorIndex) -> None:
+    merge_papers(warehouse, [paper("2601.00001")])
+    embed(warehouse, None, None)
+    update(index, warehouse, ["abstract"], model="m")
+    store(warehouse, [passage("a")], model="n")
+    assert reason(index, warehouse, model="n") == "the Chroma folder is not filled yet"
+    report = fill(index, warehouse, model="n")
+    assert report.upserted == 1
+    merge_papers(warehouse, [paper("2601.00002")])
+    report = update(index, warehouse, ["abstract"], model="n")
+    assert report.rebuilt and "holds vectors of m" in report.rebuilt
+    assert (entries(index, "abstract"), set(entries(index, "fulltext"))) == ({}, {"a"})
 
 
-def test_a_day_without_papers_any_more_leaves_none(index: VectorIndex) -> None:
-    put(index, {"one": ["a", "b"], "two": ["c"]})
-    assert put(index, {"one": [], "two": ["c"]}, "one").removed == 2
-    assert count(index, COLLECTION) == 1
+def test_a_search_says_why_it_does_not_ask(warehouse: Warehouse, index: VectorIndex) -> None:
+    store(warehouse, [passage("a")])
+    assert reason(index, warehouse) == "the Chroma folder is not filled yet"
+    fill(index, warehouse)
+    store(warehouse, [passage("a"), passage("b")])
+    assert reason(index, warehouse) == "the Chroma folder does not hold the newest changes yet"
+    fill(index, warehouse)
+    script = (
+        "import sys, time; from pathlib import Path; from paper_assets.stores.locks import store_lock\n"
+        "with store_lock(Path(sys.argv[1]), deadline=5): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(index.place)], stdout=subprocess.PIPE) as other:
+        assert other.stdout and other.stdout.readline()
+        start = time.monotonic()
+        assert reason(index, warehouse) == "the Chroma folder is in use by another process"
+        assert time.monotonic() - start < 5, "it does not wait"
+        other.kill()
+    assert reason(index, warehouse) is None
 
 
-def test_days_of_equal_size_do_not_overwrite_each_other(index: VectorIndex) -> None:
-    truth = {f"day{number}": ids_of(f"day{number}", 12) for number in range(4)}
-    for name in truth:
-        put(index, {each: truth[each] for each in truth if each <= name}, name)
-    assert count(index, COLLECTION) == 48
-    assert found(index, all_ids(truth)) == all_ids(truth)
+def test_a_killed_reader_leaves_a_mark(warehouse: Warehouse, index: VectorIndex) -> None:
+    """A damaged folder can crash the process that opens it: that happens once."""
+    store(warehouse, [passage(f"p{number}") for number in range(250)])
+    fill(index, warehouse)
+    assert isinstance(index.place, Path)
+    for pattern in ("data_level0.bin", "link_lists.bin"):
+        [file] = index.place.rglob(pattern)
+        file.write_bytes(b"\xa7" * file.stat().st_size)
+    script = (
+        "import sys; from pathlib import Path; from tests.stores.test_vectors import *\n"
+        "print(reason(VectorIndex(Path(sys.argv[1]), deadline=1), Warehouse(Path(sys.argv[2]), deadline=5)))"
+    )
+    command = [sys.executable, "-c", script, str(index.place), str(warehouse.path)]
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert first.returncode < 0 or "Chroma" in first.stdout, "it crashes or reports the damage"
+    assert reason(index, warehouse) is not None
 
 
-def test_a_paper_that_moved_to_another_day_survives_the_sync_of_the_old_day(index: VectorIndex) -> None:
-    put(index, {"old": ["stays", "moves"], "new": ["there"]})
-    moved = {"old": ["stays"], "new": ["there", "moves"]}
-    put(index, moved, "new")
-    put(index, moved, "old")
-    assert ids_in(index, "stays", "moves", "there") == {"stays", "moves", "there"}
-
-
-def test_a_paper_that_moved_and_came_back_is_not_lost(index: VectorIndex) -> None:
-    home, away = {"a": ["stays", "moves"], "b": ["there"]}, {"a": ["stays"], "b": ["there", "moves"]}
-    put(index, home)
-    put(index, away, "b")
-    put(index, home, "a")  # the fingerprint is that of the first sync, yet the index must be asked again
-    put(index, home, "b")
-    assert ids_in(index, "stays", "moves", "there") == {"stays", "moves", "there"}
-
-
-PARTITIONS = ("mon", "tue", "wed")
-PAPERS = ("p1", "p2", "p3", "p4", "p5")
-assignment = st.fixed_dictionaries({paper: st.sampled_from((*PARTITIONS, None)) for paper in PAPERS})
-steps = st.lists(st.tuples(assignment, st.lists(st.sampled_from(PARTITIONS), min_size=1, unique=True)), max_size=3)
-
-
-@given(steps=steps)
-@settings(max_examples=8, deadline=None)
-def test_after_any_syncs_the_index_equals_the_union_of_the_days(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[dict[str, str | None], list[str]]]
+def test_the_self_check_names_what_is_missing_or_different_and_forgives_twins(
+    warehouse: Warehouse, index: VectorIndex
 ) -> None:
-    index = VectorIndex(tmp_path_factory.mktemp("any") / "chroma", deadline=10)
-    truth: dict[str, list[str]] = {name: [] for name in PARTITIONS}
-    put(index, truth)
-    for place, synced in steps:
-        truth = {name: [paper for paper in PAPERS if place[paper] == name] for name in PARTITIONS}
-        for name in synced:
-            put(index, truth, name)
-            assert ids_in(index, *truth[name]) == set(truth[name])
-    put(index, truth)
-    assert ids_in(index, *PAPERS) == set(all_ids(truth))
-    assert count(index, COLLECTION) == len(all_ids(truth))
+    store(warehouse, [passage("a"), passage("twin", "text of a"), passage("b")])
+    fill(index, warehouse)
+    vectors = np.array([vector_of("text of a"), vector_of("text of a"), vector_of("text of b"), vector_of("x")])
+    assert self_check(index, "fulltext", ["a", "twin", "b"], vectors[:3]) == []
+    assert self_check(index, "fulltext", ["a", "b", "gone"], vectors[1:]) == ["gone"]
+    assert self_check(index, "fulltext", ["b"], vectors[3:]) == ["b"]
+    mark_for_rebuild(index)
+    assert fill(index, warehouse).rebuilt
 
 
-def test_another_model_replaces_every_vector(index: VectorIndex) -> None:
-    truth = {"one": ["a", "b"], "two": ["c"]}
-    put(index, truth)
-    report = put(index, truth, "one", model="another")
-    assert report.upserted == 3
-    assert report.rebuilt is not None
-    assert "invented" in report.rebuilt
+def test_one_thread_cannot_take_the_lock_twice_and_a_name_is_checked(warehouse: Warehouse, index: VectorIndex) -> None:
+    store(warehouse, [passage("a")])
+    assert isinstance(index.place, Path)
+    with store_lock(index.place, deadline=1), pytest.raises(RuntimeError, match="never nested"):
+        fill(index, warehouse)
+    with pytest.raises(InvalidInput, match="cannot name a collection"):
+        update(index, warehouse, ["a/b"], model=MODEL)
 
 
-def test_metadata_follows_the_database_also_when_a_key_goes(index: VectorIndex) -> None:
-    def write(fingerprint: str, **metadata: str | int | None) -> SyncReport:
-        batch = VectorBatch(partition="day", ids=["a"], vectors=vectors_of(["a"]), metadatas=[metadata])
-        wanted = {"day": fingerprint}
-        return sync(
-            index,
-            COLLECTION,
-            model=MODEL,
-            partitions=wanted,
-            everything=lambda: wanted,
-            batches=lambda _: iter([batch]),
-        )
-
-    write("1", primary_category="cs.CL", date_int=20250101, doi=None)
-    assert fetch(index, COLLECTION, ["a"]).metadatas == [
-        {"primary_category": "cs.CL", "date_int": 20250101, "partition": "day"}
-    ]
-    assert write("2", primary_category="cs.LG").upserted == 1
-    assert fetch(index, COLLECTION, ["a"]).metadatas == [{"primary_category": "cs.LG", "partition": "day"}]
-
-
-def test_similarity_is_the_cosine_and_the_best_comes_first(index: VectorIndex) -> None:
-    truth = {"day": ids_of("a", 200)}
-    put(index, truth)
-    question = vectors_of(["a question", "another"])
-    ids, similarities = query(index, COLLECTION, question, k=7)
-    exact = question @ vectors_of(truth["day"]).T
-    for row in range(2):
-        order = np.argsort(-exact[row])[:7]
-        assert ids[row] == [truth["day"][at] for at in order]
-        np.testing.assert_allclose(similarities[row], exact[row][order], atol=1e-5)
+def test_a_server_holds_what_a_folder_holds(warehouse: Warehouse, tmp_path: Path) -> None:
+    store(warehouse, [passage(f"p{number}") for number in range(30)])
+    with chroma_server(tmp_path) as address:
+        index = VectorIndex(address, deadline=10)
+        assert reason(index, warehouse) == "the Chroma folder is not filled yet"
+        assert fill(index, warehouse).upserted == 30
+        assert reason(index, warehouse) is None
+        store(warehouse, [passage(f"p{number}") for number in range(1, 31)])
+        report = fill(index, warehouse)
+        assert (report.upserted, report.removed, report.rebuilt) == (1, 1, None)
+        assert set(entries(address, "fulltext")) == {f"p{number}" for number in range(1, 31)}
+        drop(index, "fulltext")
+        assert reason(index, warehouse) is not None
+        report = fill(index, warehouse)
+        assert report.upserted == 30 and report.rebuilt
+        mark_for_rebuild(index)
+        assert fill(index, warehouse).upserted == 30
+    assert reason(index, warehouse) is not None, "a server that is gone is a reason too"
 
 
-def test_fewer_than_k_papers_leave_the_rest_unsaid(index: VectorIndex) -> None:
-    put(index, {"day": ["a", "b"]})
-    ids, similarities = query(index, COLLECTION, vectors_of(["a"]), k=5)
-    assert len(ids[0]) == 2
-    assert np.isnan(similarities[0, 2:]).all()
-    ids, similarities = query(index, COLLECTION, vectors_of(["a"]), k=5, where={"partition": "another day"})
-    assert ids == [[]]
-    assert np.isnan(similarities).all()
-
-
-def test_a_filter_that_makes_no_sense_is_refused_and_harms_nothing(index: VectorIndex) -> None:
-    put(index, {"day": ["a"]})
-    with pytest.raises(Exception, match="where"):
-        query(index, COLLECTION, vectors_of(["a"]), k=1, where={"$nonsense": 1})
-    assert found(index, ["a"]) == ["a"]
-
-
-def test_self_check_names_what_is_missing_or_different_and_forgives_twins(index: VectorIndex) -> None:
-    twin = vectors_of(["same"])[0]
-    ids, vectors = ["a", "twin1", "twin2", "b"], vectors_of(["a", "x", "y", "b"])
-    vectors[1] = vectors[2] = twin
-    batch = VectorBatch(partition="day", ids=ids, vectors=vectors, metadatas=[{}] * 4)
-    wanted = {"day": "1"}
-    sync(index, COLLECTION, model=MODEL, partitions=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
-    assert self_check(index, COLLECTION, ids, vectors) == []
-    newer = vectors.copy()
-    newer[3] = vectors_of(["b in a new version"])[0]
-    assert self_check(index, COLLECTION, ids, newer) == ["b"]
-    # not there itself, though a paper with an equal vector is
-    assert self_check(index, COLLECTION, ["a", "twin3"], np.stack([vectors[0], twin])) == ["twin3"]
-    assert self_check(index, COLLECTION, [], np.empty((0, DIMENSION), np.float32)) == []
-
-
-def test_fetch_keeps_the_order_asked_and_leaves_out_the_unknown(index: VectorIndex) -> None:
-    put(index, {"day": ["a", "b", "c"]})
-    there = fetch(index, COLLECTION, ["c", "unknown", "a"])
-    assert there.ids == ["c", "a"]
-    np.testing.assert_allclose(there.vectors, vectors_of(["c", "a"]), atol=1e-6)
-    assert fetch(index, COLLECTION, ["unknown"]).vectors.shape[0] == 0
-
-
-def test_more_vectors_than_one_call_of_chroma_carries(index: VectorIndex) -> None:
-    truth = {"big": ids_of("a", 5_600)}
-    put(index, truth)
-    assert self_check(index, COLLECTION, truth["big"], vectors_of(truth["big"])) == []
-    assert put(index, {"big": []}).removed == 5_600
-
-
-def test_drop_forgets_one_collection_only(index: VectorIndex) -> None:
-    put(index, {"day": ["a"]})
-    wanted = {"day": "1"}
-    batch = VectorBatch(partition="day", ids=["x"], vectors=vectors_of(["x"]), metadatas=[{}])
-    sync(index, "rewrite", model=MODEL, partitions=wanted, everything=lambda: wanted, batches=lambda _: iter([batch]))
-    drop(index, COLLECTION)
-    drop(index, COLLECTION)
-    with pytest.raises(IndexUnusable):
-        count(index, COLLECTION)
-    assert count(index, "rewrite") == 1
-
-
-def test_a_distrusted_index_is_made_again(index: VectorIndex) -> None:
-    truth = {"one": ["a"], "two": ["b"]}
-    mark_for_rebuild(index, COLLECTION)  # nothing there yet: nothing to mark_for_rebuild
-    put(index, truth)
-    mark_for_rebuild(index, COLLECTION)
-    assert put(index, truth, "one").upserted == 2
-
-
-@pytest.mark.parametrize(
-    ("ids", "vectors", "metadatas"),
-    [
-        (["a", "b"], vectors_of(["a"]), [{}, {}]),
-        (["a"], vectors_of(["a"]), []),
-        (["a"], vectors_of(["a"])[0], [{}]),
-        (["a"], vectors_of(["a"]) * np.nan, [{}]),
-        (["a", "a"], vectors_of(["a", "a"]), [{}, {}]),
-    ],
-)
-def test_a_batch_that_does_not_fit_is_refused_and_the_next_sync_is_right(
-    index: VectorIndex, ids: list[str], vectors: np.ndarray, metadatas: list[dict[str, str]]
-) -> None:
-    truth = {"day": ["a", "b"]}
-    put(index, truth)
-    wrong = VectorBatch(partition="day", ids=ids, vectors=vectors, metadatas=metadatas)
-    with pytest.raises(ValueError, match="partition day"):
-        sync(
-            index,
-            COLLECTION,
-            model=MODEL,
-            partitions={"day": "wrong"},
-            everything=lambda: fingerprints(truth),
-            batches=lambda _: iter([wrong]),
-        )
-    put(index, truth)
-    assert found(index, ["a", "b"]) == ["a", "b"]
-
-
-@pytest.mark.parametrize("name", ["", "ab", "../up", "a/b", ".hidden", "with space"])
-def test_a_name_that_is_not_valid_for_a_folder_is_refused(index: VectorIndex, name: str) -> None:
-    with pytest.raises(ValueError, match="cannot name a collection"):
-        count(index, name)
+def test_no_server_is_one_clear_line(warehouse: Warehouse) -> None:
+    store(warehouse, [passage("a")])
+    with refusing_port() as port, pytest.raises(StoreError, match="no Chroma server answers at") as raised:
+        fill(VectorIndex(f"http://127.0.0.1:{port}", deadline=1), warehouse)
+    assert "\n" not in str(raised.value)
+    with suppress(StoreError):
+        drop(VectorIndex(f"http://127.0.0.1:{port}", deadline=1), "fulltext")

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_assets.settings import RetrievalConfig
-from paper_assets.text.bm25 import bm25, index_words, query_words
+from paper_assets.text.bm25 import bm25, query_words
 from paper_assets.text.words import word_forms, words_in
+from tests.counted_texts import counted, share
 
 K1, B = RetrievalConfig().bm25_k1, RetrievalConfig().bm25_b
 WORDS = ("graph", "tree", "loop", "sparse", "bee")
@@ -32,7 +33,15 @@ def test_scores_are_in_proportion_to_those_of_bm25s_built_over_these_rows_alone(
     plain.index(part, show_progress=False)
     asked = [word for word in words_in(question) if word in known]
     expected = plain.get_scores(asked) if asked else np.zeros(len(rows))
-    found = bm25(index_words(texts), question, rows=rows, k1=1.2, b=0.4)
+    found = share([texts[row] for row in rows], question)
+    copies = np.array([int(row in rows) for row in range(len(texts))])
+    words, index = query_words(question), counted(texts)
+    holders = [
+        (held[copies[held] > 0], times[copies[held] > 0])
+        for held, times in index.holders_of([word.forms for word in words])
+    ]
+    among = bm25(words, holders, index.lengths, copies=copies, k1=1.2, b=0.4)
+    np.testing.assert_array_equal(among[rows], found)
     assert found.max(initial=0.0) < 1.0
     if expected.any():
         np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=1e-6)
@@ -44,21 +53,17 @@ def test_texts_without_words_shorten_the_mean_length_as_in_bm25s() -> None:
     plain = bm25s.BM25(k1=1.2, b=0.4, method="lucene")
     plain.index(part, show_progress=False)
     expected = plain.get_scores(["graph"])
-    found = bm25(index_words([" ".join(words) for words in part]), "graph", k1=1.2, b=0.4)
+    found = share([" ".join(words) for words in part], "graph")
     np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), atol=1e-6)
 
 
 def test_a_text_of_mean_length_with_every_asked_word_once_has_a_known_share_and_saying_more_still_counts() -> None:
-    scores = bm25(index_words(["graph tree", "graph loop", "bee bee"]), "graph tree", k1=1.2, b=B)
+    scores = share(["graph tree", "graph loop", "bee bee"], "graph tree")
     assert scores[0] == pytest.approx(1 / 2.2)
     often = share(["graph tree graph tree", "graph tree bee loop", "bee bee bee loop"], "graph tree")
     assert often[0] > often[1] > 0
     assert 0 < scores[1] < scores[0]
     assert scores[2] == 0
-
-
-def share(texts: list[str], query: str) -> np.ndarray:
-    return bm25(index_words(texts), query, k1=K1, b=B)
 
 
 @pytest.mark.parametrize(
@@ -74,17 +79,17 @@ def share(texts: list[str], query: str) -> np.ndarray:
 )
 def test_words_are_letters_and_digits_without_case_and_accents(text: str, words: list[str]) -> None:
     assert words_in(text) == words
-    assert list(index_words([text]).columns) == list(dict.fromkeys(words))
+    assert sorted(counted([text]).beginning("")) == sorted(set(words))
 
 
 @given(st.lists(st.text(), max_size=5))
 def test_counting_finds_the_words_that_splitting_finds(texts: list[str]) -> None:
-    index = index_words(texts)
+    index = counted(texts)
     for row, text in enumerate(texts):
         words = words_in(text)
         assert index.lengths[row] == len(words)
         for word in words:
-            rows, times = index.holders([word])
+            [(rows, times)] = index.holders_of([[word]])
             assert times[rows == row].tolist() == [words.count(word)]
 
 
@@ -127,13 +132,16 @@ def test_an_abbreviation_beside_a_plural_is_another_word() -> None:
     assert (share(["Retrieval of phases", "A PHA", "nothing"], "PHA") > 0).tolist() == [False, True, False]
 
 
-def test_no_texts_and_no_rows_have_no_scores() -> None:
+def test_no_texts_have_no_scores_and_copies_count_as_texts() -> None:
     assert share([], "graph").shape == (0,)
-    assert bm25(index_words(["graph"]), "graph", k1=K1, b=B, rows=np.array([], dtype=np.intp)).shape == (0,)
+    words, index = query_words("graph bee"), counted(["graph tree", "bee"])
+    holders = index.holders_of([word.forms for word in words])
+    scores = bm25(words, holders, index.lengths, copies=np.array([3, 1]), k1=K1, b=B)
+    np.testing.assert_array_equal(scores, share(["graph tree", "bee", "graph tree", "graph tree"], "graph bee")[:2])
 
 
 def test_many_texts_are_counted_as_a_few_are() -> None:
     few = ["graph tree", "bee", "étude of a graph"]
-    many = index_words(few * 7_000)
-    scores = bm25(many, "graph étude", k1=K1, b=B, rows=np.array([20_997, 20_998, 20_999]))
-    np.testing.assert_array_equal(scores, bm25(index_words(few), "graph étude", k1=K1, b=B))
+    many = share(few * 7_000, "graph étude")
+    assert len(set(many[0::3])) == len(set(many[1::3])) == len(set(many[2::3])) == 1
+    assert (np.argsort(many[:3]) == np.argsort(share(few, "graph étude"))).all()

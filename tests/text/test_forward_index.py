@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.term_matching import tfidf_cosines_and_usual, unit_tfidf
-from paper_assets.text.bm25 import index_words
 from paper_assets.text.forward_index import ForwardIndex, IndexedTexts
 from paper_assets.text.words import normal_form, words_in
+from tests.counted_texts import counted
 
 WORDS = [
     "graph",
@@ -42,24 +42,25 @@ def test_cached_texts_have_the_same_words_as_texts_read_again(days: list[list[st
     index = ForwardIndex(most)
     views = [index.of(column(day_texts)) for day_texts in days]
     for day_texts, view in zip(days, views, strict=True):  # asked after later days have come and earlier ones have gone
-        anew = index_words(day_texts)
+        anew = counted(day_texts)
         assert view.normal(np.arange(len(day_texts))) == [normal_form(text.replace("\0", " ")) for text in day_texts]
-        words = [*anew.columns, "unheard"]
+        words = [*anew.beginning(""), "unheard"]
         for (rows, times), word in zip(view.holders_of([[word] for word in words]), words, strict=True):
-            assert [part.tolist() for part in anew.holders([word])] == [rows.tolist(), times.tolist()]
+            [held] = anew.holders_of([[word]])
+            assert [part.tolist() for part in held] == [rows.tolist(), times.tolist()]
         ((rows, times),) = view.holders_of([words])
         lengths = np.zeros(len(day_texts), dtype=int)
         lengths[rows] = times
         assert lengths.tolist() == [len(words_in(text)) for text in day_texts]
         start = view.beginning("gr")
-        assert set(start) >= {word for word in anew.columns if word.startswith("gr")}
+        assert set(start) >= {word for word in words if word.startswith("gr")}
 
 
 @given(days=days, most=st.integers(1, 12), asked=st.lists(texts, min_size=1, max_size=3))
 def test_days_that_come_and_go_change_no_bit_of_any_score(days: list[list[str]], most: int, asked: list[str]) -> None:
     index = ForwardIndex(most)
     for day_texts in days:
-        view, anew = index.of(column(day_texts)), index_words(day_texts)
+        view, anew = index.of(column(day_texts)), counted(day_texts)
         one, other = (tfidf_cosines_and_usual(each, asked, background=BACKGROUND)[0] for each in (view, anew))
         np.testing.assert_array_equal(one, other)
         (held, stems), (held_anew, stems_anew) = (unit_tfidf(words, background=BACKGROUND) for words in (view, anew))

@@ -26,7 +26,7 @@ from paper_assets.retrieval.desk_search import (
     shown_authors,
     similar_papers,
 )
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import open_corpus
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.profiles import people_file, read_people, same_person
@@ -62,7 +62,7 @@ def find(
     for name in filter(None, (profile, ranked_for)):
         check_profile(warehouse, name, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    corpus = open_corpus(settings, warehouse, embedder)
     if like:
         known_as = str(split_paper_id(like)[0])
         paper = find_paper(corpus.warehouse, known_as)

@@ -34,7 +34,7 @@ from paper_assets.retrieval.cited_answer import answer_from_record
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.grading import load_grader
 from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, parse_plans
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import open_corpus
 from paper_assets.retrieval.stance_judges import open_judge
 from paper_assets.settings import RetrievalConfig
 
@@ -72,7 +72,7 @@ def retrieve(
             lambda: load_cross_encoder(settings.cross_encoder), lambda: load_embedder(settings.embedding_model)
         )
 
-    corpus = Corpus(warehouse=warehouse, embedder=embedder, config=settings.retrieval)
+    corpus = open_corpus(settings, warehouse, embedder)
     judge = open_judge(settings, environment(), warehouse)
     daily = DailyAnswers(settings=settings, environ=environment(), warehouse=warehouse)
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):

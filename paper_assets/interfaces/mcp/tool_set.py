@@ -83,11 +83,9 @@ class ToolSet:
         return {**PATIENCE_WITH_MODELS, **self.environ}
 
     def _corpus(self) -> "Corpus":
-        from paper_assets.retrieval.search import Corpus
+        from paper_assets.retrieval.search import open_corpus
 
-        return Corpus(
-            warehouse=self._warehouse, embedder=embedder_or_none(self.settings), config=self.settings.retrieval
-        )
+        return open_corpus(self.settings, self._warehouse, embedder_or_none(self.settings))
 
     def _check_exists(self, warehouse: "Warehouse", name: str) -> None:
         """Raise InvalidInput for a profile that does not exist, or not for this caller."""

@@ -14,7 +14,7 @@ from paper_assets.interfaces.page.display import readable_title, with_mathml, wi
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.retrieval.desk_search import FoundPaper, Hit
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import Corpus, open_corpus
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
@@ -66,11 +66,9 @@ def base_of(profile: str | None) -> str:
 def corpus_of(desk: Desk) -> Corpus:
     """Return what searches need; without an embedding model only words are compared.
 
-    A search opens the warehouse separately if it changed, so it may not run inside `desk.read_together`.
+    A search opens the warehouse itself, so it may not run inside `desk.read_together`.
     """
-    return Corpus(
-        warehouse=desk.workspace.warehouse, embedder=desk.workspace.embedder(), config=desk.settings.retrieval
-    )
+    return open_corpus(desk.settings, desk.workspace.warehouse, desk.workspace.embedder())
 
 
 def rated_by(desk: Desk, profile: str | None) -> dict[str, str]:

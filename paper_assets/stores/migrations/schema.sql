@@ -171,7 +171,7 @@ select
         when paper_id similar to '[A-Za-z][A-Za-z0-9_-]*:.*' then null
         else 'https://arxiv.org/abs/' || paper_id
     end as url,
-    withdrawn -- is in the index, but no evidence (S6)
+    withdrawn -- is stored, but no evidence (S6)
 from papers;
 
 create table retrieval_sets (
@@ -374,4 +374,47 @@ create table kept_answers (
     asked_at timestamp not null,
     options varchar not null,
     answer varchar not null
+);
+
+-- The words of every text that can be searched, counted once for each content (stores/word_index.py).
+create table texts (
+    number integer not null,
+    text_hash varchar not null,
+    words integer not null -- in the text, repetitions included
+);
+
+create table postings (
+    word varchar not null, -- in normal form
+    number integer not null, -- of the text
+    times integer not null
+);
+
+-- What belongs into Chroma, with a hash of all that it is told; of these, what has a vector. A best practice never
+-- changes.
+create view indexable as
+select
+    data_type as collection,
+    doc_id as id,
+    text_hash,
+    hash(
+        doc_id, paper_id, title, date_int, primary_category, categories, topic_id, language, version, url, text_hash
+    ) as content
+from retrievable
+where access_level = 'public' and not withdrawn
+union all
+select collection, id, text_hash, hash(id, text_hash) as content
+from best_practices;
+
+-- What Chroma's collections hold, as of the last complete update (stores/vectors.py).
+create table indexed (
+    collection varchar not null,
+    id varchar not null,
+    content ubigint not null -- hash of all that Chroma holds of it
+);
+
+create table indexed_collections (
+    collection varchar primary key,
+    model varchar not null,
+    entries bigint not null,
+    content ubigint not null -- of all entries together; in the collection's metadata too, so that another folder is seen
 );

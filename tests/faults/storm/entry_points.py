@@ -43,11 +43,9 @@ from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.pdf_text import pdf_text
 from paper_assets.sources.source import Access
-from paper_assets.stores import index_storage
-from paper_assets.stores.chroma_collections import foreign_rows
 from paper_assets.stores.paper_merging import merge_papers, replace_day
 from paper_assets.stores.papers import papers_between, summary
-from paper_assets.stores.vectors import VectorIndex
+from paper_assets.stores.vectors import VectorIndex, foreign_rows
 from paper_assets.stores.warehouse import Warehouse
 from tests import loopback
 from tests.desk import GRAPHS, Desk
@@ -377,15 +375,6 @@ def _judged_lists(dice: Dice, around: Surroundings) -> object:
     return load_judged_lists(folder)
 
 
-def _index_files(dice: Dice, around: Surroundings) -> object:
-    store, copy = around.folder / "index", around.folder / "index" / "index-0123456789ab"
-    copy.mkdir(parents=True)
-    manifest = {"format": 2, "model": "m", "count": 1, "partitions": {"2026-03-04": "f"}, "sizes": {}}
-    put(copy / "manifest.json", odd_json(manifest, dice), dice)
-    put(store / "CURRENT", odd_bytes(copy.name.encode(), dice), dice)
-    return index_storage.current_copy(store)
-
-
 def _pdf(dice: Dice, around: Surroundings) -> object:
     file = around.folder / "paper.pdf"
     content = pdf("We study traffic.", "It works.")
@@ -506,7 +495,6 @@ ENTRY_POINTS: dict[str, tuple[EntryPoint, int]] = {
     "labelled set": (_labelled_set, 6),
     "judged lists": (_judged_lists, 4),
     "library": (_library, 6),
-    "files of the index": (_index_files, 4),
     "PDF": (_pdf, 1),
     "MCP arguments": (_ask_server, 8),
     "warehouse": (_warehouse, 2),

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from tests.chroma_folder import client_of, entries
 from tests.desk import Desk
 
 # The number of a file among those of one second: whether two fall into one is chance.
@@ -23,6 +24,7 @@ _DRAWN = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
 # An attempt whose answers were paid for and kept before the kill costs nothing when it is made.
+_FOLLOWS = ("texts", "postings", "indexed", "indexed_collections")  # from the others, in an order that may differ
 _PAID_ONCE = "exclude (input_tokens, output_tokens)"
 
 
@@ -86,9 +88,13 @@ def _rows(file: Path, today: str) -> dict[str, list[str]]:
     found = {}
     with duckdb.connect(str(file), read_only=True) as connection:
         for (name,) in connection.execute("select table_name from duckdb_tables() order by all").fetchall():
+            if name in _FOLLOWS:
+                continue
             left_out = _PAID_ONCE if name == "rewrite_attempts" else ""
             rows = connection.execute(f'select * {left_out} from "{name}"').fetchall()
             found[f"table {name}"] = [_plain(repr([_worded(value) for value in row]), today) for row in rows]
+        uncounted = connection.execute("select text_hash from retrievable anti join texts using (text_hash)").fetchall()
+        found["texts without words"] = [text_hash for (text_hash,) in uncounted]
     return found
 
 
@@ -116,34 +122,18 @@ def _files(home: Path, today: str) -> dict[str, list[str]]:
 
 
 def _vectors(folder: Path, today: str) -> dict[str, list[str]]:
-    if not folder.exists():
+    if not (folder / "chroma.sqlite3").exists():
         return {}
-    import chromadb
-    from chromadb.config import Settings
-
-    found = {}
-    for store in sorted(folder.iterdir()):
-        if not store.is_dir():
-            continue
-        copies = sorted(store.glob("index-*"))
-        current = (store / "CURRENT").read_text(encoding="utf-8").strip() if (store / "CURRENT").exists() else ""
-        found[f"copies of {store.name}"] = [f"{len(copies)}, marked open: {bool(list(store.glob('*/OPEN')))}"]
-        for copy in [each for each in copies if each.name == current and not (each / "OPEN").exists()]:
-            client = chromadb.PersistentClient(copy / "database", settings=Settings(anonymized_telemetry=False))
-            for collection in client.list_collections():
-                held = collection.get(include=["embeddings", "metadatas", "documents"])
-                rows = zip(held["ids"], held["embeddings"], held["metadatas"], held["documents"], strict=True)
-                found[f"vectors {collection.name}"] = [
-                    _plain(f"{name} {[round(float(each), 5) for each in vector[:8]]} {_sorted(kept)} {text}", today)
-                    for name, vector, kept, text in rows
-                ]
-            client.close()
+    found = {"mark": [f"{folder.with_name('chroma.unfinished').exists()}"]}
+    client = client_of(folder)
+    names = [collection.name for collection in client.list_collections()]
+    client.close()
+    for name in names:
+        found[f"vectors {name}"] = [
+            _plain(f"{each} {[round(float(x), 5) for x in entry.vector[:8]]} {sorted(entry.metadata.items())}", today)
+            for each, entry in entries(folder, name).items()
+        ]
     return found
-
-
-def _sorted(metadata: Any) -> str:
-    """Without the partition, which follows from the drawn id."""
-    return str(sorted((name, value) for name, value in (metadata or {}).items() if name != "partition"))
 
 
 def heard(dagster_home: Path) -> dict[str, list[str]]:
