@@ -26,8 +26,8 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks.desk import CONTENT, DAY, rank_all_days
-from benchmarks.retrieval import papers as invented_papers
-from benchmarks.retrieval import unit
+from benchmarks.search import papers as invented_papers
+from benchmarks.search import unit
 from paper_assets.models.embedder import load_embedder
 from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import keep_vectors

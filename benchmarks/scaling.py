@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import numpy as np
-from paper_assets.stores.index_storage import VectorBatch
 
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster.client import Cluster, connected
@@ -35,7 +33,10 @@ from paper_assets.paper import papers_to_table
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
-from paper_assets.stores.vectors import VectorIndex, drop, fetch, sync
+from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild, nearest, update
+from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.forward_index import forget_texts
 from tests.scale import invented
 from tests.scale.postgres import postgres, why_not
@@ -162,23 +163,20 @@ def history(folder: Path) -> Iterator[Ways]:
 
 @contextmanager
 def vectors(folder: Path) -> Iterator[Ways]:
-    """A new collection written whole, then a hundred of its vectors fetched."""
+    """A new collection written whole, then asked once."""
 
     def write(place: Path | str, count: int) -> None:
-        index, rows = VectorIndex(place, deadline=60), unit_vectors(count)
-        ids = [f"{number}" for number in range(count)]
-        drop(index, "curve")
-
-        def batches(_: Sequence[str]) -> Iterator[VectorBatch]:
-            for at in range(0, count, 1_000):
-                part = slice(at, at + 1_000)
-                yield VectorBatch(
-                    partition="all", ids=ids[part], vectors=rows[part], metadatas=[{}] * len(ids[part]), documents=None
-                )
-
-        wanted = {"all": f"{count}"}
-        sync(index, "curve", model=MODEL, partitions=wanted, everything=lambda: wanted, batches=batches)
-        assert np.allclose(fetch(index, "curve", ids[:100]).vectors, rows[:100], atol=1e-5)
+        warehouse = Warehouse(folder / f"{count}.duckdb", deadline=60)
+        if not warehouse.path.exists():
+            merge_papers(warehouse, invented.papers(1, count))
+            hashes, _ = texts_without_vector(warehouse, None, None, model=MODEL)
+            keep_vectors(warehouse, hashes, unit_vectors(len(hashes)), model=MODEL)
+        index = VectorIndex(place, deadline=60)
+        if index.mark is None or index.mark.parent.exists():
+            mark_for_rebuild(index)
+        update(index, warehouse, ["abstract"], model=MODEL)
+        with warehouse.reading() as connection:
+            assert nearest(index, connection, "abstract", unit_vectors(1)[0], k=10, model=MODEL).reason is None
 
     with chroma_server(folder) as address:
         yield {

@@ -64,7 +64,7 @@ def daemon(short: bool) -> list[Figure]:
 
 
 def find(short: bool) -> list[Figure]:
-    from benchmarks.find import figures
+    from benchmarks.search import figures
 
     with tempfile.TemporaryDirectory() as folder:
         found, summary = figures(Path(folder), count=5_000 if short else 100_000, rounds=3 if short else 7)

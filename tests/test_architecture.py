@@ -123,7 +123,7 @@ SERVICES = {
     "ranking": {"verifier"},
     "interpreting": {"analysis", "clients", "fulltexts", "lookup", "papers"},
     "learning": {"ratings"},
-    "retrieval": {"blocks", "desk_search", "search", "sides", "snapshot", "stance_judges"},
+    "retrieval": {"desk_search", "search", "sides", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
     "setup": {"doctor", "example", "fetch_hours", "language_model", "matches", "profile_editing"},

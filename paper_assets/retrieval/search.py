@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
@@ -203,6 +202,8 @@ def _by_chroma(
     words = np.zeros(len(matching.doc_ids))
     if request.method != "vector" or not matching.embedded.all():
         words = _word_shares(request, matching, config)
+    import pyarrow.compute as pc
+
     rows = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
     cosines = np.array([documents[each]["cosine"] for each in answer.ids], dtype=np.float64)
     if (np.abs(1.0 - np.array(answer.distances) - cosines) > _ROUNDING).any():

@@ -22,7 +22,6 @@ from typing import IO, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from paper_assets.paper import Paper, embedded_text, paper_schema, papers_to_table, text_hash
@@ -227,9 +226,9 @@ def _write_chosen(connection: DuckDBPyConnection, stream: IO[bytes], read: int, 
             "insert into papers by name select * exclude (position), $origin as origin from chosen", {"origin": origin}
         )
         for batch in chosen_rows(stream, chosen):
-            papers = pa.Table.from_batches([batch])
-            texts = pc.binary_join_element_wise(papers["title"], papers["abstract"], "\n\n")
-            count_words(connection, pa.table({"text_hash": papers["text_hash"], "text": texts}))
+            titles, abstracts = batch["title"].to_pylist(), batch["abstract"].to_pylist()
+            texts = [embedded_text(*each) for each in zip(titles, abstracts, strict=True)]
+            count_words(connection, pa.table({"text_hash": batch["text_hash"], "text": pa.array(texts, pa.string())}))
     if origin == "arxiv":
         connection.execute(
             "update papers set origin = 'arxiv' where origin = 'file' and paper_id in (select paper_id from verdicts)"

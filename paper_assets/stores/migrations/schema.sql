@@ -416,5 +416,6 @@ create table indexed_collections (
     collection varchar primary key,
     model varchar not null,
     entries bigint not null,
+    repeats bigint not null, -- how often the most frequent text occurs
     content ubigint not null -- of all entries together; in the collection's metadata too, so that another folder is seen
 );
