@@ -1,7 +1,7 @@
 """Search what is stored: papers ranked by meaning and words together, restricted by the filters of a query.
 
-One function serves the page, the command line and MCP. The ranking is that of `search.py`, exact over every document
-that meets the filters; a query without words lists the newest papers first.
+One function serves the page, the command line and MCP. The ranking is that of `search.py`; a query without words lists
+the newest papers first.
 """
 
 import re
@@ -65,7 +65,7 @@ class FoundPaper:
 class SearchPage:
     """One page of results. `matching` papers meet the filters; `more` says whether another page follows.
 
-    `named`: the arXiv id, if the query is one or a link to one.
+    `named`: the arXiv id, if the query is one or a link to one. `ways`: how the documents were compared (`Found.way`).
     """
 
     papers: tuple[FoundPaper, ...]
@@ -73,6 +73,7 @@ class SearchPage:
     more: bool
     notes: tuple[str, ...]
     named: str | None = None
+    ways: tuple[str, ...] = ()
 
 
 def search_desk(
@@ -109,13 +110,15 @@ def search_desk(
         if query.phrases:
             only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=owner, only=only)
         wanted = min(offset + limit + 1, MOST_RESULTS)
-        best, matching = _best_documents(corpus, query, owner, only, wanted, notes)
+        ways: dict[str, None] = {}
+        best, matching = _best_documents(corpus, query, owner, only, wanted, notes, ways)
         page = best[offset : offset + limit]
         return SearchPage(
             papers=_shown(corpus, [(each.source_id, each.score, each) for each in page], query),
             matching=matching if only is None else len(only),
             more=len(best) > offset + limit,
             notes=tuple(dict.fromkeys(notes)),
+            ways=tuple(ways),
         )
     if query.words:
         note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
@@ -158,7 +161,7 @@ def similar_ids(corpus: Corpus, paper: Paper, *, limit: int = 10) -> dict[str, f
 def _most_similar(corpus: Corpus, paper: Paper, limit: int, exclude: Collection[str]) -> list[Candidate]:
     query = SearchQuery(words=f"{paper.title} {paper.abstract}")
     left_out = {paper.paper_id, *exclude}
-    best, _ = _best_documents(corpus, query, None, None, limit + len(left_out), [])
+    best, _ = _best_documents(corpus, query, None, None, limit + len(left_out), [], {})
     return [each for each in best if each.source_id not in left_out][:limit]
 
 
@@ -192,6 +195,7 @@ def _best_documents(
     only: pa.Array | None,
     wanted: int,
     notes: list[str],
+    ways: dict[str, None],
 ) -> tuple[list[Candidate], int]:
     """Return the best document of each paper, best first, at most `wanted`, without those below the relevance floor.
 
@@ -214,6 +218,7 @@ def _best_documents(
         if found.method == "lexical" and corpus.config.method != "lexical":
             notes.append(f"only words were compared: most of these documents {UNEMBEDDED}")
         compared += found.matching
+        ways[found.way] = None
         floor = corpus.config.floors[found.method]
         for candidate in found.candidates:
             held = by_paper.get(candidate.source_id)

@@ -52,8 +52,8 @@ class Findings:
     `unembedded` of the matching documents have no vector and were compared by words; `undated` more would match if they
     had a date. `search_scores`: the search's scores by document id, before reranking; `cut`: characters left out of a
     document's text. `shortfall`: why there are fewer than wanted, `error`: what could not be searched, `warnings`
-    what else a reader should know; `methods` are those actually used. For a stance side, `quotes` has for each document
-    the sentence that supports the label, and `judged` how labels were found.
+    what else a reader should know; `methods` and `ways` (`Found.way`) are those used. For a stance side, `quotes`
+    has for each document the sentence that supports the label, and `judged` tells how labels were found.
     """
 
     side: str | None
@@ -65,6 +65,7 @@ class Findings:
     unembedded: int = 0
     undated: int = 0
     methods: tuple[str, ...] = ()
+    ways: tuple[str, ...] = ()
     search_scores: Mapping[str, float] = field(default_factory=dict)
     cut: Mapping[str, int] = field(default_factory=dict)
     stance: Stance | None = None
@@ -103,7 +104,7 @@ def log_line(findings: Findings) -> str:
         for part in (
             f"{findings.side or 'search'}: {len(findings.documents)} of {findings.wanted} documents",
             f"{findings.matching} meet the filter {json.dumps(findings.filter, ensure_ascii=False)}",
-            f"by {' and '.join(findings.methods)}" if findings.methods else "",
+            f"by {' and '.join(findings.methods)}, in {' and '.join(findings.ways)}" if findings.methods else "",
             dropped,
             *findings.warnings,
             f"short: {findings.shortfall}" if findings.shortfall else "",

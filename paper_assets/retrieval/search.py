@@ -181,6 +181,8 @@ def _by_chroma(
     No other document can be among the best: its cosine is at most that of Chroma's last one. The answer is None, and
     the way says why, if Chroma cannot answer or if too many documents are as near as its last one.
     """
+    import pyarrow.compute as pc
+
     if request.vector is None or request.model is None:
         return "SQL", None
     held = matching.embedded & matching.public
@@ -195,23 +197,18 @@ def _by_chroma(
     if answer.reason:
         return f"SQL: {answer.reason}", None
     documents = _documents(request, answer.ids)
-    by_meaning = [
-        _candidate(documents[each], distance, "distance")
-        for each, distance in zip(answer.ids, answer.distances, strict=True)
-    ]
+    near = [documents[each] for each in answer.ids]
+    cosines = _cosines(near)
+    if (np.abs(1.0 - np.array(answer.distances) - cosines) > _ROUNDING).any():
+        return "SQL: the Chroma folder holds other vectors than the database", None
     words = np.zeros(len(matching.doc_ids))
     if request.method != "vector" or not matching.embedded.all():
         words = _word_shares(request, matching, config)
-    import pyarrow.compute as pc
-
     rows = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
-    cosines = np.array([documents[each]["cosine"] for each in answer.ids], dtype=np.float64)
-    if (np.abs(1.0 - np.array(answer.distances) - cosines) > _ROUNDING).any():
-        return "SQL: the Chroma folder holds other vectors than the database", None
     best = np.sort(_scores(request, cosines, words[rows], config))[::-1][: request.k]
-    # What the documents outside Chroma's answer can reach: private ones anything, others the cosine of its last one.
-    reach = np.where(matching.embedded, 1.0 - answer.distances[-1] if answer.distances else 1.0, np.nan) + _ROUNDING
-    reach[matching.embedded & ~matching.public] = 1.0
+    # What the others can reach: private documents anything, public ones the cosine of the last one that was named.
+    last = 1.0 - answer.distances[-1] + _ROUNDING if answer.distances else 1.0
+    reach = np.where(matching.embedded, np.where(matching.public, last, 1.0), np.nan)
     possible = _scores(request, reach, words, config) >= (best[-1] if len(best) == request.k else -np.inf)
     possible[rows] = False
     if len(answer.ids) == np.count_nonzero(held):
@@ -219,23 +216,24 @@ def _by_chroma(
     if np.count_nonzero(possible) > _MOST_BY_WORDS:
         return "SQL: too many documents are as near as the last one that Chroma named", None
     others = _documents(request, matching.doc_ids.filter(pa.array(possible)).to_pylist())
-    by_words = [_candidate(each, 0.0, "similarity") for each in others.values()]
+    share_of = dict(zip(answer.ids, words[rows].tolist(), strict=True))
+    share_of |= zip(matching.doc_ids.filter(pa.array(possible)).to_pylist(), words[possible].tolist(), strict=True)
     documents |= others
-    share_of = dict(
-        zip(
-            [*answer.ids, *matching.doc_ids.filter(pa.array(possible)).to_pylist()],
-            [*words[rows], *words[possible]],
-            strict=True,
-        )
-    )
 
-    def score(candidates: Sequence[Candidate]) -> list[float]:
-        exact = np.array([documents[each.doc_id]["cosine"] for each in candidates], dtype=np.float64)
-        shares = np.array([share_of[each.doc_id] for each in candidates], dtype=np.float64)
-        return _scores(request, exact, shares, config).tolist()
+    def exact(candidates: Sequence[Candidate]) -> list[float]:
+        ids = [each.doc_id for each in candidates]
+        shares = np.array([share_of[each] for each in ids], dtype=np.float64)
+        scores: list[float] = _scores(request, _cosines([documents[each] for each in ids]), shares, config).tolist()
+        return scores
 
-    merged = merge([by_meaning, by_words], policy=Policy(owner=owner), comparable=True, rerank=score, limit=request.k)
+    by_meaning = [_candidate(*each, "distance") for each in zip(near, answer.distances, strict=True)]
+    by_words = [_candidate(each, share_of[each["doc_id"]], "similarity") for each in others.values()]
+    merged = merge([by_meaning, by_words], policy=Policy(owner=owner), comparable=True, rerank=exact, limit=request.k)
     return "Chroma", merged.candidates
+
+
+def _cosines(documents: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
+    return np.array([each["cosine"] for each in documents], dtype=np.float64)
 
 
 def _scores(

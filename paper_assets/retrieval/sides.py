@@ -182,6 +182,7 @@ def cut_to(
         unembedded=sum(each.unembedded for each in found.values()),
         undated=sum(each.undated for each in found.values()),
         methods=tuple(sorted({each.method for each in found.values()})),
+        ways=tuple(sorted({each.way for each in found.values()})),
         search_scores={each.doc_id: scores[each.doc_id] for each in final.candidates},
         cut=final.cut,
         warnings=warnings_of(

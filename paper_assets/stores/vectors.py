@@ -31,9 +31,9 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from paper_assets.errors import IndexUnusable, InvalidInput, StoreBusy, StoreError, StoreUnwritable
+from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder
 from paper_assets.stores.documents import DOCUMENT_TYPES
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:

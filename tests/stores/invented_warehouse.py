@@ -48,6 +48,7 @@ from paper_assets.stores.rewrite_progress import (
 )
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records
+from paper_assets.stores.vectors import VectorIndex, update
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 from tests.invented_papers import MONDAY, TUESDAY, paper
@@ -189,6 +190,8 @@ def fill(warehouse: Warehouse) -> None:
         category="cs.CL",
     )
     assert add_missing(warehouse, [practice], collection=ARCHIVE) == 1
+    index = VectorIndex(warehouse.path.with_name("chroma"), deadline=5)
+    assert update(index, warehouse, ["abstract"], model="invented").upserted == 3
 
 
 def store() -> Path:

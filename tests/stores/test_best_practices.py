@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paper_assets.stores.chroma_collections import sync_best_practices
 
 from paper_assets.paper import text_hash
 from paper_assets.small_files import file_state
@@ -21,8 +20,9 @@ from paper_assets.stores.best_practices import (
 )
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.llm_answers import keep_answers
-from paper_assets.stores.vectors import VectorIndex, fetch
+from paper_assets.stores.vectors import VectorIndex, update
 from paper_assets.stores.warehouse import Warehouse
+from tests.chroma_folder import entries
 from tests.rewriting.invented_archive import practice
 
 NAME = "optim_best_practices_v1"
@@ -116,18 +116,18 @@ def test_any_write_changes_the_mark_and_no_reading_does(warehouse: Warehouse) ->
     assert len(set(marks)) == 3
 
 
-def test_the_collection_is_opened_only_for_what_changed(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_the_collection_follows_the_table(warehouse: Warehouse, tmp_path: Path) -> None:
     index = VectorIndex(tmp_path / "chroma", deadline=5)
     kept = [practice(number) for number in range(30)]
     embed(warehouse, kept, np.random.default_rng(1).dirichlet(np.ones(8), 30) ** 0.5)
     add_missing(warehouse, kept[:29], collection=NAME)
-    assert sync_best_practices(warehouse, index, NAME, model="m").upserted == 29
-    marks = {file: file.stat().st_mtime_ns for file in (tmp_path / "chroma").rglob("*.sqlite3")}
-    assert sync_best_practices(warehouse, index, NAME, model="m").upserted == 0
-    assert marks == {file: file.stat().st_mtime_ns for file in (tmp_path / "chroma").rglob("*.sqlite3")}
+    assert update(index, warehouse, [NAME], model="m").upserted == 29
+    assert update(index, warehouse, [NAME], model="m").upserted == 0
     add_missing(warehouse, kept[29:], collection=NAME)
     remove_best_practice(warehouse, NAME, kept[3].id)
-    report = sync_best_practices(warehouse, index, NAME, model="m")
+    report = update(index, warehouse, [NAME], model="m")
     assert (report.upserted, report.removed, report.rebuilt) == (1, 1, None)
-    held = fetch(index, NAME, [each.id for each in kept])
-    assert held.documents == [each.text for each in kept if each.id != kept[3].id]
+    held = entries(index, NAME)
+    assert {name: entry.document for name, entry in held.items()} == {
+        each.id: each.text for each in kept if each.id != kept[3].id
+    }

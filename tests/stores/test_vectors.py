@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidInput, StoreError
+from paper_assets.locks import store_lock
 from paper_assets.stores.documents import remove_documents
-from paper_assets.stores.locks import store_lock
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.vectors import VectorIndex, drop, mark_for_rebuild, nearest, self_check, update
 from paper_assets.stores.warehouse import Warehouse
@@ -175,7 +175,7 @@ def test_a_search_says_why_it_does_not_ask(warehouse: Warehouse, index: VectorIn
     assert reason(index, warehouse) == "the Chroma folder does not hold the newest changes yet"
     fill(index, warehouse)
     script = (
-        "import sys, time; from pathlib import Path; from paper_assets.stores.locks import store_lock\n"
+        "import sys, time; from pathlib import Path; from paper_assets.locks import store_lock\n"
         "with store_lock(Path(sys.argv[1]), deadline=5): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(index.place)], stdout=subprocess.PIPE) as other:
