@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paper_assets.digests.entry import (
-    Entry,
+    DigestEntry,
     Matched,
     Version,
     entry_of,
@@ -25,7 +25,7 @@ from paper_assets.digests.entry import (
     title_line,
     version_of,
 )
-from paper_assets.digests.evidence import Evidence, evidence_of, remarks_on
+from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
 from paper_assets.digests.plain_text import in_letters, sentence
 from paper_assets.errors import named_error
 from paper_assets.paper import Paper
@@ -140,7 +140,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class DigestRows:
     """The stored rows from which a digest is made.
 
     `papers`: by id, those listed and those in the changes, as far as they are stored. `candidates`: the rows of the
@@ -190,18 +190,18 @@ class Digest:
     updated: datetime
     headline: str
     window: str
-    entries: tuple[Entry, ...]
-    maybe: tuple[Entry, ...]
+    entries: tuple[DigestEntry, ...]
+    maybe: tuple[DigestEntry, ...]
     unshown: tuple[UnshownEntry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
     changes: tuple[ChangeSet, ...]
     notes: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[EvidenceEntry, ...]
     also_rewritten: tuple[Rewritten, ...]
 
 
-def digest_of(stored: Stored, *, config: RewritingConfig) -> Digest:
+def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     """Build the digest of a stored day. Equal rows give equal digests: nothing here reads the clock.
 
     A paper, change, answer or rewrite that cannot be shown is left out and named among the warnings.
@@ -273,17 +273,17 @@ def _versions(
 
 
 def _entry_maker(
-    stored: Stored,
+    stored: DigestRows,
     places: Mapping[str, int],
     *,
     versions: Mapping[str, Sequence[Version]],
     titles: Mapping[str, str],
     orders: Mapping[str, str],
-) -> Callable[[Mapping[str, Any]], Entry]:
+) -> Callable[[Mapping[str, Any]], DigestEntry]:
     """Return the function that makes the entry of a row; what the profile matches is searched once for all papers."""
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
 
-    def entry(row: Mapping[str, Any]) -> Entry:
+    def entry(row: Mapping[str, Any]) -> DigestEntry:
         return entry_of(
             row,
             _paper(row["paper_id"], stored, titles),
@@ -299,13 +299,13 @@ def _entry_maker(
 
 def _entries(
     rows: Sequence[Mapping[str, Any]],
-    entry: Callable[[Mapping[str, Any]], Entry],
+    entry: Callable[[Mapping[str, Any]], DigestEntry],
     *,
     places: Mapping[str, int],
     faults: list[str],
-) -> tuple[tuple[Entry, ...], tuple[UnshownEntry, ...]]:
+) -> tuple[tuple[DigestEntry, ...], tuple[UnshownEntry, ...]]:
     """Return the entries of the rows, and the papers whose entry failed."""
-    entries: list[Entry] = []
+    entries: list[DigestEntry] = []
     unshown: list[UnshownEntry] = []
     for row in rows:
         found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
@@ -334,14 +334,14 @@ def _each(
     return tuple(results)
 
 
-def _updated(stored: Stored, versions: Mapping[str, Sequence[Version]]) -> datetime:
+def _updated(stored: DigestRows, versions: Mapping[str, Sequence[Version]]) -> datetime:
     """Return the latest of the day, the rewrites and the last decision (which can change what is shown)."""
     moments = [version.made_at for found in versions.values() for version in found]
     day = datetime.combine(stored.ranking.day, time(), UTC)
     return max(moment for moment in (day, stored.decided_at, *moments) if moment)
 
 
-def _rewritten(paper_id: str, stored: Stored, versions: Sequence[Version]) -> Rewritten:
+def _rewritten(paper_id: str, stored: DigestRows, versions: Sequence[Version]) -> Rewritten:
     titles = {item.paper_id: item.title for item in stored.rewrites}
     link = source_link(paper_id)
     return Rewritten(
@@ -365,7 +365,7 @@ def _remarks(header: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) ->
     return tuple(sentence(line) for line in lines if line)
 
 
-def _paper(paper_id: str, stored: Stored, titles: Mapping[str, str]) -> Paper:
+def _paper(paper_id: str, stored: DigestRows, titles: Mapping[str, str]) -> Paper:
     """Return the paper; if a later fetch has removed it, what the candidates still contain."""
     absent = Paper(paper_id=paper_id, title=titles.get(paper_id, paper_id), abstract="", authors=())
     return stored.papers.get(paper_id, absent)

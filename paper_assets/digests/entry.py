@@ -32,18 +32,18 @@ from paper_assets.text.tex import MathText, hold_formulas, readable, release_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
+class ContrastEntry:
     """Why the contrastive paper was picked; `rows`: dimension, traits of this paper, traits of the others."""
 
     point: str
     rows: tuple[tuple[str, str, str], ...]
 
 
-def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> Contrast:
+def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> ContrastEntry:
     """Read the contrast from a ranking's header; listed papers are named by their rank (`places`)."""
     points = [note["contrast_point"] for note in header["comparison_notes"] if note["relation"] == "contrastive"]
     info = header["contrastive_info"] or {}
-    return Contrast(
+    return ContrastEntry(
         point=_named_by_rank(points[0], places) if points else "",
         rows=tuple(
             (one_line(row["dimension"]), _joined(row["this"]), _joined(row["others"]))
@@ -125,7 +125,7 @@ _READ = 5  # times as many characters as are shown are read, since cleaning remo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class PaperLink:
     """A labelled link of a paper."""
 
     label: str
@@ -150,7 +150,7 @@ def authors_line(names: Sequence[str]) -> str:
     return f"{', '.join(cleaned[: _MOST_AUTHORS - 1])} and {len(cleaned) - _MOST_AUTHORS + 1} others"
 
 
-def links_of(paper: Paper) -> tuple[Link, ...]:
+def links_of(paper: Paper) -> tuple[PaperLink, ...]:
     """Return where the paper and its code can be read, the page at its source first."""
     source = source_of(paper.paper_id)
     named = (
@@ -159,16 +159,16 @@ def links_of(paper: Paper) -> tuple[Link, ...]:
         ("HTML", html_of(paper.paper_id)),
         ("Code", paper.github_url),
     )
-    return tuple(Link(label=label, url=url) for label, given in named if (url := web_address(given)))
+    return tuple(PaperLink(label=label, url=url) for label, given in named if (url := web_address(given)))
 
 
-def source_link(paper_id: str) -> Link | None:
+def source_link(paper_id: str) -> PaperLink | None:
     """Return the link to the paper's page at its source; None for an id that no source knows."""
     try:
         source, url = source_of(paper_id), web_address(page_of(paper_id))
     except PaperAssetsError:
         return None
-    return Link(label=source.title, url=url) if source and url else None
+    return PaperLink(label=source.title, url=url) if source and url else None
 
 
 _SHOWN = 0.0005  # the page does not show a smaller difference
@@ -385,7 +385,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DigestEntry:
     """One paper of the list.
 
     `rank`: its number on the page. `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if
@@ -402,7 +402,7 @@ class Entry:
     lead: MathText
     rest: MathText | None
     skipped: bool
-    links: tuple[Link, ...]
+    links: tuple[PaperLink, ...]
     score: float
     score_name: str
     sum: str
@@ -410,7 +410,7 @@ class Entry:
     parts: tuple[Part, ...]
     why: tuple[str, ...]
     tags: tuple[tuple[str, str], ...]
-    contrast: Contrast | None
+    contrast: ContrastEntry | None
     versions: tuple[Version, ...]
 
 
@@ -423,7 +423,7 @@ def entry_of(
     versions: Sequence[Version],
     matched: Matched,
     order: str | None,
-) -> Entry:
+) -> DigestEntry:
     """Build the entry from a paper and its `row` in the ranking; `places`: the numbers of the shown papers by id."""
     header = ranking.header
     abstract = one_line(paper.abstract[: _READ * _MOST_TEXT])
@@ -431,7 +431,7 @@ def entry_of(
     opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
     place = places[row["paper_id"]]
     reasons = why(row, header, scored=ranking.rows.num_rows, place=place, texts=texts)
-    return Entry(
+    return DigestEntry(
         rank=place,
         paper_id=one_line(paper.paper_id),
         title=title_line(paper.title, paper.paper_id),

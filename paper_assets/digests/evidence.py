@@ -17,7 +17,7 @@ _PASSAGE = 420  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class PassageEntry:
     """One document of a side.
 
     `about`: id and day, as far as known. `text`: None if only links were requested. `quote`: the sentence on which the
@@ -32,11 +32,11 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class SideEntry:
     """One side with its documents, best first; `gap`: why there are fewer than requested, or what failed."""
 
     name: str
-    passages: tuple[Passage, ...]
+    passages: tuple[PassageEntry, ...]
     gap: str | None
     warnings: tuple[str, ...] = ()
 
@@ -61,7 +61,7 @@ class AnswerSentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenAnswer:
+class AnswerEntry:
     """An answer in sentences by side (one without a name if it is not divided), and its quotations; without a language
     model the quotations alone.
 
@@ -74,27 +74,27 @@ class WrittenAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class EvidenceEntry:
     """The answer to one question: documents by side, or `written` sentences.
 
     `examined`: what was judged and by which model, if sides are stances.
     """
 
     question: str
-    sides: tuple[Side, ...]
+    sides: tuple[SideEntry, ...]
     notes: tuple[str, ...]
     examined: str | None = None
-    written: WrittenAnswer | None = None
+    written: AnswerEntry | None = None
 
 
-def evidence_of(answer: Mapping[str, Any]) -> Evidence:
+def evidence_of(answer: Mapping[str, Any]) -> EvidenceEntry:
     """Convert a stored answer (`retrieval.answers.answer_of`) for the page."""
     judged = answer["stance"]
     sides = tuple(_side(side, with_text=answer["generation_required"]) for side in answer["sides"])
     record = answer.get("answer")
     notes = (*answer["notes"], *(record["notes"] if record else ()))
     common = [each for each in (sides[0].warnings if sides else ()) if all(each in side.warnings for side in sides)]
-    return Evidence(
+    return EvidenceEntry(
         question=one_line(answer["question"]),
         sides=tuple(
             replace(side, warnings=tuple(each for each in side.warnings if each not in common)) for side in sides
@@ -105,14 +105,14 @@ def evidence_of(answer: Mapping[str, Any]) -> Evidence:
     )
 
 
-def _written(record: Mapping[str, Any]) -> WrittenAnswer:
+def _written(record: Mapping[str, Any]) -> AnswerEntry:
     answer = answer_from_record(record)
     shown = numbered(answer)
     by = f"Written by {answer.model}" if answer.kind == "written" else "Quoted without a language model"
     by += f" from {count_of(answer.examined, 'passage')}"
     if answer.dropped:
         by += f"; {count_of(answer.dropped, 'sentence')} without a quotation that its paper contains left out"
-    return WrittenAnswer(
+    return AnswerEntry(
         sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides)
         if answer.kind == "written"
         else (),
@@ -144,12 +144,12 @@ def remarks_on(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
+def _side(side: Mapping[str, Any], *, with_text: bool) -> SideEntry:
     best: dict[str, str] = {}
     for chunk in (side.get("graded") or {}).get("chunks", ()):  # the best one of a document comes first
         best.setdefault(chunk["doc_id"], chunk["text"])
     gaps = [one_line(gap) for gap in (side["error"], side["shortfall"]) if gap]
-    return Side(
+    return SideEntry(
         name=one_line(side["side"] or "all"),
         passages=tuple(_passage(each, best.get(each["doc_id"]), with_text=with_text) for each in side["documents"]),
         gap="; ".join(gaps) or None,
@@ -157,13 +157,13 @@ def _side(side: Mapping[str, Any], *, with_text: bool) -> Side:
     )
 
 
-def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool) -> Passage:
+def _passage(document: Mapping[str, Any], chunk: str | None, *, with_text: bool) -> PassageEntry:
     """Show the best chunk, otherwise the beginning. Show nothing of a private document: pages are passed on (M3)."""
     metadata = document["metadata"]
     if metadata.get("access_level") != "public":
-        return Passage(title="a private document", url=None, about="", text=None)
+        return PassageEntry(title="a private document", url=None, about="", text=None)
     title, paper_id = one_line(metadata.get("title") or ""), one_line(metadata.get("paper_id") or "")
-    return Passage(
+    return PassageEntry(
         title=MathText(title) or paper_id or "untitled",
         url=web_address(metadata.get("url")),
         about=", ".join(each for each in (paper_id, _day(metadata.get("date_int"))) if each),

@@ -16,8 +16,8 @@ import jinja2
 from markupsafe import Markup
 
 from paper_assets.digests.content import Digest
-from paper_assets.digests.entry import Entry
-from paper_assets.digests.evidence import Evidence
+from paper_assets.digests.entry import DigestEntry
+from paper_assets.digests.evidence import EvidenceEntry
 from paper_assets.digests.html import environment, long_day
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.tex import MathText, without_mathml
@@ -81,7 +81,7 @@ def _summaries(digest: Digest) -> Mapping[str, str]:
     return summaries
 
 
-def _paper(entry: Entry) -> str:
+def _paper(entry: DigestEntry) -> str:
     heading = _hanging(f"{entry.rank}. ", str(entry.title))
     published = f"{entry.published:%Y-%m-%d}" if entry.published else ""
     about = ", ".join(each for each in (entry.paper_id, published, *entry.categories) if each)
@@ -96,7 +96,7 @@ def _paper(entry: Entry) -> str:
     return "\n".join(lines)
 
 
-def _why(entry: Entry) -> str:
+def _why(entry: DigestEntry) -> str:
     """Return why a paper is listed, and the parts of its score: "Why: very recent. Match 2.50: on topic (+2.50)."."""
     words = f"Why: {', '.join(words for _, words in entry.tags)}. " if entry.tags else ""
     words += f"{entry.order} " if entry.order else ""
@@ -104,7 +104,7 @@ def _why(entry: Entry) -> str:
     return f"{words}{entry.score_name.capitalize()} {entry.score:.2f}: {parts}."
 
 
-def _evidence(answer: Evidence) -> str:
+def _evidence(answer: EvidenceEntry) -> str:
     lines = [*_lines(answer.question), "-" * min(len(answer.question), _WIDTH)]
     for text, numbers in _sentences(answer):
         lines += _lines(f"{text} {numbers}".strip())
@@ -124,7 +124,7 @@ def _evidence(answer: Evidence) -> str:
     return "\n".join(lines)
 
 
-def _sentences(answer: Evidence) -> Iterator[tuple[str, str]]:
+def _sentences(answer: EvidenceEntry) -> Iterator[tuple[str, str]]:
     for name, sentences in answer.written.sides if answer.written else ():
         if name:
             yield f"{name}:", ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 
-from paper_assets.digests.content import Digest, Stored, digest_of, papers_named, without_excluded
+from paper_assets.digests.content import Digest, DigestRows, digest_of, papers_named, without_excluded
 from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body, updated
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.digests.plain_text import in_words
@@ -48,10 +48,10 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
 
 def gathered(
     warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
-) -> dict[Key, tuple[Stored, DigestInputs] | NotComputed]:
+) -> dict[Key, tuple[DigestRows, DigestInputs] | NotComputed]:
     """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
-    days: dict[Key, tuple[Stored, tuple[str, ...]]] = {}
-    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
+    days: dict[Key, tuple[DigestRows, tuple[str, ...]]] = {}
+    found: dict[Key, tuple[DigestRows, DigestInputs] | NotComputed] = {}
     with warehouse.read_together() as opened:
         for key in keys:
             try:
@@ -66,7 +66,7 @@ def gathered(
     return found
 
 
-def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, tuple[str, ...]]:
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[DigestRows, tuple[str, ...]]:
     """Return what a digest is made from, and the ids of the papers that it names, stored or not."""
     ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
     changes = [
@@ -82,7 +82,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[Stored, 
     excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
     answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
     ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    stored = Stored(
+    stored = DigestRows(
         ranking=ranked,
         papers=papers,
         candidates=judged.to_pylist(),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from paper_assets.digests.content import Digest, Stored, digest_of
+from paper_assets.digests.content import Digest, DigestRows, digest_of
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import escape_markdown
 from paper_assets.errors import NotComputed, StoreError, named_error
@@ -87,7 +87,7 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     return _write(*found, settings=settings)
 
 
-def _write(stored: Stored, inputs: DigestInputs, *, settings: Settings) -> Written:
+def _write(stored: DigestRows, inputs: DigestInputs, *, settings: Settings) -> Written:
     digest = digest_of(stored, config=settings.rewriting)
     pages = pages_of(digest, settings)
     folder, profile, day = settings.digests_dir, digest.profile, digest.day
@@ -138,7 +138,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
     settings, left = workspace.settings, [(each.of_profile, each.of_day) for each in ascending(partitions)]
-    found: dict[Key, tuple[Stored, DigestInputs] | NotComputed] = {}
+    found: dict[Key, tuple[DigestRows, DigestInputs] | NotComputed] = {}
 
     def write(each: Partition) -> bool:
         key = (each.of_profile, each.of_day)

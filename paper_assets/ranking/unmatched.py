@@ -29,7 +29,7 @@ _FOR_PEOPLE = ("authors", "affiliations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class StatedPreferences:
     """The preferences of a profile, as written in it."""
 
     authors: tuple[str, ...]
@@ -48,18 +48,18 @@ class Preferences:
         )
 
 
-def preferences_of(content: ProfileContent) -> Preferences:
+def preferences_of(content: ProfileContent) -> StatedPreferences:
     """Return the preferences of a profile, each once."""
-    return Preferences(
+    return StatedPreferences(
         authors=tuple(dict.fromkeys(content.preferred_authors)),
         institutions=tuple(dict.fromkeys(content.preferred_institutions)),
         must_keywords=(*distinct(content.keywords.must_include), *matching_nothing(content.keywords.must_include)),
     )
 
 
-def unmatched_preferences(preferences: Preferences, papers: pa.Table) -> Preferences:
+def unmatched_preferences(preferences: StatedPreferences, papers: pa.Table) -> StatedPreferences:
     """Return the preferences that match no paper of the table, which has at least the `columns` of the preferences."""
-    return Preferences(
+    return StatedPreferences(
         authors=_without_match(
             preferences.authors, lambda asked: same_person(_names(papers, "authors").to_pylist(), asked)
         ),
@@ -71,7 +71,7 @@ def unmatched_preferences(preferences: Preferences, papers: pa.Table) -> Prefere
     )
 
 
-def sentences(preferences: Preferences, papers: pa.Table) -> list[str]:
+def sentences(preferences: StatedPreferences, papers: pa.Table) -> list[str]:
     """Return sentences that name the preferences without a match in `papers`, those of the last `DAYS` days.
 
     Empty if there are no papers, or every preference has a match.

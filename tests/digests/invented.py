@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paper_assets.digests.content import Digest, Stored, digest_of
+from paper_assets.digests.content import Digest, DigestRows, digest_of
 from paper_assets.paper import Paper
 from paper_assets.settings import RewritingConfig, ScoringConfig
 from paper_assets.stores.rankings import StoredRanking, ranking_schema
@@ -73,12 +73,12 @@ def candidate(paper_id: str, reason: str | None = None, title: str = "a title") 
     return {"paper_id": paper_id, "title": title, "passed": reason is None, "reason": reason, "phase": None}
 
 
-def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Stored:
+def stored(papers: Sequence[Paper], *, rows: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> DigestRows:
     """Return a day whose list has these papers in this order; `more`: fields of Stored and of the header."""
     own = ("candidates", "changes", "answers", "rewrites", "decided_at", "content")
     fields = {name: more.pop(name) for name in own if name in more}
     listed = rows or [row(rank, each.paper_id) for rank, each in enumerate(papers, 1)]
-    return Stored(
+    return DigestRows(
         ranking=ranking_of(listed, **more),
         papers={each.paper_id: each for each in papers},
         **{"candidates": [candidate(each.paper_id, title=each.title) for each in papers], **fields},

@@ -15,7 +15,7 @@ from paper_assets.digests.content import (
     papers_named,
     without_excluded,
 )
-from paper_assets.digests.evidence import Passage
+from paper_assets.digests.evidence import PassageEntry
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_text
 from paper_assets.digests.markdown import markdown_page
@@ -286,7 +286,7 @@ def test_neither_name_nor_text_nor_url_of_a_private_document_is_shown() -> None:
     for access in ("private", None):
         private = document(access_level=access, url="https://desk.example/Loud%20frogs.pdf")
         [passage] = evidence(sides={"loud": [private]}).sides[0].passages
-        assert passage == Passage(title="a private document", url=None, about="", text=None)
+        assert passage == PassageEntry(title="a private document", url=None, about="", text=None)
 
 
 def changed(before: list[dict[str, Any]], after: list[dict[str, Any]], **header: Any) -> tuple[ChangeSet, ...]:

@@ -10,8 +10,8 @@ import jinja2
 import pytest
 from playwright.sync_api import Browser, Route
 
-from paper_assets.digests.entry import Contrast, Part
-from paper_assets.digests.evidence import AnswerSentence, Evidence, Passage, Quotation, Side, WrittenAnswer
+from paper_assets.digests.entry import ContrastEntry, Part
+from paper_assets.digests.evidence import AnswerEntry, AnswerSentence, EvidenceEntry, PassageEntry, Quotation, SideEntry
 from paper_assets.interfaces.page.display import templates
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.paper import paper_from_mapping
@@ -21,16 +21,18 @@ from tests.page.invented_desk import PROFILE, Page
 
 SHEETS = ("paper_assets/digests/digest.css.jinja", "paper_assets/interfaces/page/assets/desk.css")
 ROOT = Path(__file__).parents[2]
-PASSAGE = Passage(title="Roads", url="#roads", about="2603.00001, 4 March 2026", text="Roads are full of cars.")
-ANSWER = Evidence(
+PASSAGE = PassageEntry(title="Roads", url="#roads", about="2603.00001, 4 March 2026", text="Roads are full of cars.")
+ANSWER = EvidenceEntry(
     question="Are roads full?",
     sides=(
-        Side(name="for", passages=(PASSAGE, replace(PASSAGE, quote="Roads are full of cars.")), gap=None),
-        Side(name="against", passages=(), gap="no stored paper contradicts", warnings=("one passage was not judged",)),
+        SideEntry(name="for", passages=(PASSAGE, replace(PASSAGE, quote="Roads are full of cars.")), gap=None),
+        SideEntry(
+            name="against", passages=(), gap="no stored paper contradicts", warnings=("one passage was not judged",)
+        ),
     ),
     notes=("the passages were graded by likeness",),
     examined="12 passages were judged by a model",
-    written=WrittenAnswer(
+    written=AnswerEntry(
         sides=(("", (AnswerSentence(text="Roads are full.", numbers=(1,)),)),),
         quotations=(
             Quotation(number=1, quote="Roads are full of cars.", title="Roads", url="#roads", about="2603.00001"),
@@ -45,7 +47,7 @@ ENTRY = {
         Part(name="soft_penalty", words="an avoided word", points=-0.2),
     ),
     "order": "It is like a paper above it.",
-    "contrast": Contrast(point="another method", rows=(("method", "trees", "graphs"),)),
+    "contrast": ContrastEntry(point="another method", rows=(("method", "trees", "graphs"),)),
     "tags": [("RECENT", "very recent"), ("CODE", "code is published")],
     "why": ["It is about roads."],
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_assets.digests.content import Stored, digest_of
+from paper_assets.digests.content import DigestRows, digest_of
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import papers_to_table
 from paper_assets.pipeline.day_inputs import profile_day
@@ -105,7 +105,7 @@ def ranked(folder: Path, *ages: int, **feed: Any) -> StoredRanking:
     keep_ranking(warehouse, profile, AS_OF, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
     stored = ranking(warehouse, AS_OF, "ann")
     digest = digest_of(
-        Stored(ranking=stored, papers={}, candidates=candidates(warehouse, AS_OF, "ann").to_pylist()),
+        DigestRows(ranking=stored, papers={}, candidates=candidates(warehouse, AS_OF, "ann").to_pylist()),
         config=RewritingConfig(),
     )
     assert digest.warnings == tuple(stored.header["warnings"])

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.evidence import Evidence, evidence_of, remarks_on
+from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
 from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
@@ -51,7 +51,7 @@ def show_evidence(request: Request) -> Response:
     values: dict[str, Any] = {"answer": None, "fault": None, "field": "question", "running": False}
     missing = missing_model(desk)
 
-    def readable(record: dict[str, Any]) -> Evidence:
+    def readable(record: dict[str, Any]) -> EvidenceEntry:
         return _without_variables(evidence_of(record), missing)
 
     answers = stored
@@ -204,7 +204,7 @@ def missing_model(desk: Desk) -> str | None:
     return None
 
 
-def _without_variables(answer: Evidence, missing: str | None) -> Evidence:
+def _without_variables(answer: EvidenceEntry, missing: str | None) -> EvidenceEntry:
     """Return the answer with a note on the missing language model that names no variable."""
     notes = tuple(note.replace(missing, NO_MODEL) for note in answer.notes) if missing else answer.notes
     return replace(answer, notes=notes)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from paper_assets.digests.entry import Link, links_of
+from paper_assets.digests.entry import PaperLink, links_of
 from paper_assets.interfaces.page.desk import Desk, may_see, profile_of
 from paper_assets.interfaces.page.display import readable_title, with_mathml, with_parts
 from paper_assets.learning.ratings import ratings_by_id
@@ -40,7 +40,7 @@ class PaperRow:
     categories: tuple[str, ...]
     sentence: Markup
     abstract: Markup
-    links: tuple[Link, ...]
+    links: tuple[PaperLink, ...]
     score: float | None = None
 
 

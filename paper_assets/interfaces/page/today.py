@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.content import Digest, UnshownEntry, change_set
-from paper_assets.digests.entry import Entry
+from paper_assets.digests.entry import DigestEntry
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
@@ -140,11 +140,13 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     }
 
 
-def _lists(digest: Digest, stored: StoredRanking) -> tuple[list[Entry | UnshownEntry], list[Entry | UnshownEntry]]:
+def _lists(
+    digest: Digest, stored: StoredRanking
+) -> tuple[list[DigestEntry | UnshownEntry], list[DigestEntry | UnshownEntry]]:
     """Return the day's list and the papers that may interest, by rank; a paper that cannot be shown is at its place."""
     below = {row["paper_id"] for row in stored.maybe}
-    listed: list[Entry | UnshownEntry] = [*digest.entries]
-    maybe: list[Entry | UnshownEntry] = [*digest.maybe]
+    listed: list[DigestEntry | UnshownEntry] = [*digest.entries]
+    maybe: list[DigestEntry | UnshownEntry] = [*digest.maybe]
     for unshown in digest.unshown:
         logger.warning("the paper %s could not be shown: %s", unshown.paper_id, unshown.fault)
         (maybe if unshown.paper_id in below else listed).append(unshown)
@@ -252,7 +254,7 @@ def _labelled(edit: str) -> str:
     return edit
 
 
-def brief_of(entry: Entry) -> Brief:
+def brief_of(entry: DigestEntry) -> Brief:
     """Return what a compact row shows of a paper."""
     opening, rest = entry.lead.source, entry.rest.source if entry.rest else ""
     abstract = rest if entry.skipped else " ".join((opening.removesuffix("…") if rest else opening, rest)).strip()
@@ -268,7 +270,7 @@ def _short_reason(words: str) -> str:
     return _LIKE.sub(r"like \1", _NEAR.sub("", words))
 
 
-def with_places(note: str, entries: Sequence[Entry]) -> Markup:
+def with_places(note: str, entries: Sequence[DigestEntry]) -> Markup:
     """Return a note on listed papers as HTML, each "no. 3" in it a link to that paper, with its title."""
     by_rank = {entry.rank: entry for entry in entries}
 
