@@ -24,6 +24,7 @@ _TIMES = {"generated_at", "output_path", "made_at", "opened_at", "rated_at"}
 _FINGERPRINTS = {"candidate_sets", "ranking_sets", "retrieval_sets", "profile_versions"}
 # Columns and keys of homes made before a renaming, and their names today. A later renaming adds a line.
 _RENAMED = {
+    "above_line": "above_threshold",
     "below_line": "below_threshold",
     "edge": "preferred_probability",
     "lane": "nearest",
@@ -36,6 +37,7 @@ _RENAMED = {
     "served": "interests_served",
     "serves": "by_interest",
 }
+_REMOVED = {"slack"}  # keys that nothing reads any more
 
 
 def parts(home: Path) -> dict[str, str]:
@@ -55,7 +57,9 @@ def parts(home: Path) -> dict[str, str]:
 def without_texts(value: Any) -> Any:
     """Return a JSON value without times and without strings that contain a space, which are texts for people."""
     if isinstance(value, dict):
-        return {_RENAMED.get(key, key): without_texts(each) for key, each in value.items() if key not in _TIMES}
+        return {
+            _RENAMED.get(key, key): without_texts(each) for key, each in value.items() if key not in _TIMES | _REMOVED
+        }
     if isinstance(value, list):
         return [without_texts(each) for each in value]
     return None if isinstance(value, str) and " " in value else value

@@ -146,12 +146,12 @@ def load_nli(model: str) -> NLIEncoder:
 def _load_nli(name: str) -> NLIEncoder:
     loaded, trial = loaded_model(name, kind=_NLI_KIND, variable="PAPER_ASSETS_STANCE_MODEL")
     names = {number: str(label).lower() for number, label in dict(loaded.config.id2label).items()}
-    found = [[number for number, label in names.items() if label.startswith(each)] for each in ("entail", "contra")]
-    if trial.ndim != 2 or any(len(each) != 1 for each in found):
+    outputs = [[number for number, label in names.items() if label.startswith(each)] for each in ("entail", "contra")]
+    if trial.ndim != 2 or any(len(each) != 1 for each in outputs):
         labels = ", ".join(names.values())[:100]
         raise ModelUnavailable(f"{_NLI_KIND} {name!r} does not name entailment and contradiction among {labels!r}")
 
-    columns = (found[0][0], found[1][0])
+    columns = (outputs[0][0], outputs[1][0])
     return NLIEncoder(name=name, device=str(loaded.device), _predict=partial(_predicted, loaded), _columns=columns)
 
 

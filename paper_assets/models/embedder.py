@@ -49,11 +49,11 @@ class _Memory:
 
     def recall(self, texts: Iterable[str]) -> dict[str, np.ndarray]:
         with self._lock:
-            known = {text: self._vectors[text] for text in texts if text in self._vectors}
-            for text in known:
+            vectors = {text: self._vectors[text] for text in texts if text in self._vectors}
+            for text in vectors:
                 self._vectors.move_to_end(text)
-            self._hits += len(known)
-        return known
+            self._hits += len(vectors)
+        return vectors
 
     def keep(self, text: str, vector: np.ndarray) -> None:
         with self._lock:
@@ -92,11 +92,11 @@ class Embedder:
         rows = {text: row for row, text in enumerate(sorted({encodable(text) for text in texts}))}
         vectors = np.zeros((len(rows), self.dimension), np.float32)
         small = len(rows) <= FEW
-        known = self._memory.recall(rows) if small else {}
-        for text, vector in known.items():
+        remembered = self._memory.recall(rows) if small else {}
+        for text, vector in remembered.items():
             vectors[rows[text]] = vector
-        missing, done = [text for text in rows if text not in known], len(known)
-        if known and progress:
+        missing, done = [text for text in rows if text not in remembered], len(remembered)
+        if remembered and progress:
             progress(done, len(rows))
         with closing(self._batches(missing, small=small)) as batches:  # stops the work if `progress` raises
             for positions, batch in batches:
@@ -211,8 +211,8 @@ class _MiniLM:
         # One batch per core: each step of a batch over all cores makes the cores wait for one another.
         pool = ThreadPoolExecutor(self._compiled()[1])
         try:
-            found = pool.map(self._vectors, ([pieces[i] for i in positions] for positions in batches))
-            yield from zip(batches, found, strict=True)
+            vectors = pool.map(self._vectors, ([pieces[i] for i in positions] for positions in batches))
+            yield from zip(batches, vectors, strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -234,10 +234,10 @@ class _MiniLM:
 
     def _vectors(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
         lengths = np.array([len(each) for each in pieces])
-        given = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.zeros(given.shape, np.int32)
-        ids[given] = np.concatenate(pieces)
-        return _unit(self._compiled()[0](ids, given))
+        is_piece = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.zeros(is_piece.shape, np.int32)
+        ids[is_piece] = np.concatenate(pieces)
+        return _unit(self._compiled()[0](ids, is_piece))
 
     def _compiled(self) -> minilm.Compiled:
         with self._compiling:

@@ -77,7 +77,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield whole
             return
     for candidate in dict.fromkeys((_REASONING.sub("", text), text)):
-        found: list[dict[str, Any]] = []
+        objects: list[dict[str, Any]] = []
         bare = _without_trailing_commas(candidate)
         decoder, at = json.JSONDecoder(), bare.find("{")
         for _ in range(_MOST_OBJECTS):
@@ -85,11 +85,11 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
                 break
             try:
                 one, end = decoder.raw_decode(bare, at)
-                found.append(one)
+                objects.append(one)
             except (ValueError, RecursionError):
                 end = at + 1
             at = bare.find("{", end)
-        yield from reversed(found)
+        yield from reversed(objects)
 
 
 def _is_shallow(value: Any) -> bool:
@@ -241,9 +241,9 @@ class LanguageModel:
         """
         config, cache = self.config, self.cache
         key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
-        if cache is not None and (kept := cache.get(key)) is not None:
+        if cache is not None and (stored := cache.get(key)) is not None:
             with suppress(ValidationError):
-                value = schema.model_validate_json(kept)
+                value = schema.model_validate_json(stored)
                 return Completion(value=value, model=config.model, usage=Usage(), cached=True)
         spent = Budget()
         # The run's budget may refuse, so it is checked first.
@@ -309,9 +309,9 @@ def _instructions(system: str, schema: type[BaseModel]) -> str:
 
 
 def _repair(prompt: Prompt, *, answer: str, fault: ValidationError) -> Prompt:
-    shown = encodable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
+    answer_sent = encodable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
     demand = f"This does not fit the JSON Schema:\n{_faults(fault, most=5)}\nSend the whole corrected JSON object only."
-    return replace(prompt, turns=(*prompt.turns, shown, demand))
+    return replace(prompt, turns=(*prompt.turns, answer_sent, demand))
 
 
 def _faults(fault: ValidationError, *, most: int) -> str:

@@ -63,44 +63,44 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
     of a run), _PRICE_IN and _PRICE_OUT (per million tokens), _MONTH_TOKENS and _MONTH_COST (limit of a month). The URL
     is read from the environment only: a tool parameter could send the key to another server.
     """
-    given = {name: value.strip() for name, value in environ.items() if value.strip()}
-    if LLM_FAULT in given and "LLM_PROVIDER" not in given:
-        raise LLMConfigError(given[LLM_FAULT])
-    name = (provider or given.get("LLM_PROVIDER", "openai")).strip().lower()
-    known = next((each for each in PROVIDERS if each == name), None)
-    if known is None:
+    values = {name: value.strip() for name, value in environ.items() if value.strip()}
+    if LLM_FAULT in values and "LLM_PROVIDER" not in values:
+        raise LLMConfigError(values[LLM_FAULT])
+    name = (provider or values.get("LLM_PROVIDER", "openai")).strip().lower()
+    chosen = next((each for each in PROVIDERS if each == name), None)
+    if chosen is None:
         line = f"LLM provider {name[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}"
         raise LLMConfigError(line, variable="LLM_PROVIDER")
-    prefix = known.upper()
-    default_model, default_url = _DEFAULTS[known]
-    name = (model or "").strip() or given.get(f"{prefix}_MODEL", default_model)
+    prefix = chosen.upper()
+    default_model, default_url = _DEFAULTS[chosen]
+    name = (model or "").strip() or values.get(f"{prefix}_MODEL", default_model)
     if not name.isprintable() or len(name) > 200:
         line = f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}"
         raise LLMConfigError(line, variable=f"{prefix}_MODEL")
-    prices = [_price(given, f"PAPER_ASSETS_LLM_PRICE_{way}") for way in ("IN", "OUT")]
-    month_cost = _price(given, "PAPER_ASSETS_LLM_MONTH_COST")
+    prices = [_price(values, f"PAPER_ASSETS_LLM_PRICE_{way}") for way in ("IN", "OUT")]
+    month_cost = _price(values, "PAPER_ASSETS_LLM_MONTH_COST")
     if month_cost is not None and None in prices:
         raise LLMConfigError(
             "a monthly limit in money needs the prices of the model: set PAPER_ASSETS_LLM_PRICE_IN and "
             "PAPER_ASSETS_LLM_PRICE_OUT, or limit the tokens",
             variable="PAPER_ASSETS_LLM_PRICE_IN",
         )
-    month_tokens = _price(given, "PAPER_ASSETS_LLM_MONTH_TOKENS")
+    month_tokens = _price(values, "PAPER_ASSETS_LLM_MONTH_TOKENS")
     return LLMConfig(
-        provider=known,
+        provider=chosen,
         model=name,
-        base_url=_base_url(given.get(f"{prefix}_BASE_URL", default_url), provider=known),
-        api_key=None if known == "ollama" else _api_key(given.get(f"{prefix}_API_KEY"), provider=known),
-        num_ctx=int(_number(given, "OLLAMA_NUM_CTX", LLMConfig.num_ctx, least=1024)),
-        try_timeout=_number(given, "PAPER_ASSETS_LLM_TIMEOUT", LLMConfig.try_timeout, least=0.1),
-        deadline=_number(given, "PAPER_ASSETS_LLM_DEADLINE", LLMConfig.deadline, least=0.1),
-        budget_calls=int(_number(given, "PAPER_ASSETS_LLM_CALLS", LLMConfig.budget_calls, least=0)),
-        budget_tokens=int(_number(given, "PAPER_ASSETS_LLM_TOKENS", LLMConfig.budget_tokens, least=0)),
+        base_url=_base_url(values.get(f"{prefix}_BASE_URL", default_url), provider=chosen),
+        api_key=None if chosen == "ollama" else _api_key(values.get(f"{prefix}_API_KEY"), provider=chosen),
+        num_ctx=int(_number(values, "OLLAMA_NUM_CTX", LLMConfig.num_ctx, least=1024)),
+        try_timeout=_number(values, "PAPER_ASSETS_LLM_TIMEOUT", LLMConfig.try_timeout, least=0.1),
+        deadline=_number(values, "PAPER_ASSETS_LLM_DEADLINE", LLMConfig.deadline, least=0.1),
+        budget_calls=int(_number(values, "PAPER_ASSETS_LLM_CALLS", LLMConfig.budget_calls, least=0)),
+        budget_tokens=int(_number(values, "PAPER_ASSETS_LLM_TOKENS", LLMConfig.budget_tokens, least=0)),
         price_in=prices[0],
         price_out=prices[1],
         month_tokens=None if month_tokens is None else int(month_tokens),
         month_cost=month_cost,
-        monthly=monthly_use(given),
+        monthly=monthly_use(values),
     )
 
 
@@ -243,16 +243,16 @@ class MonthlyUse:
         except (OSError, UnicodeDecodeError) as fault:
             reason = getattr(fault, "strerror", None) or "it is not text"
             raise LLMConfigError(f"{self.file} cannot be read: {reason}; check permissions") from None
-        found: dict[str, Usage] = {}
+        uses: dict[str, Usage] = {}
         for purpose, *counts in (line.split("\t") for line in lines):
             if len(counts) == 2 and all(count.isdecimal() for count in counts):
-                before = found.get(purpose, Usage())
-                found[purpose] = Usage(
+                before = uses.get(purpose, Usage())
+                uses[purpose] = Usage(
                     calls=before.calls + 1,
                     input_tokens=before.input_tokens + int(counts[0]),
                     output_tokens=before.output_tokens + int(counts[1]),
                 )
-        return dict(sorted(found.items()))
+        return dict(sorted(uses.items()))
 
     def total(self) -> Usage:
         """Return what was used in all."""

@@ -40,14 +40,14 @@ class Category:
 def all_categories() -> Mapping[str, Category]:
     """Return every category by its code, in the order of the file: computer science first."""
     text = (files("paper_assets.setup") / "arxiv_categories.tsv").read_text(encoding="utf-8")
-    found = [Category(*line.split("\t")) for line in text.splitlines() if line]
-    return {each.code: each for each in found}
+    categories = [Category(*line.split("\t")) for line in text.splitlines() if line]
+    return {each.code: each for each in categories}
 
 
 def category_name(code: str) -> str:
     """Return `cs.CL Computation and Language`; a code that is unknown here stays as it is."""
-    found = all_categories().get(code)
-    return str(found) if found else code
+    category = all_categories().get(code)
+    return str(category) if category else code
 
 
 def check_category(text: str) -> str:
@@ -66,13 +66,13 @@ def check_category(text: str) -> str:
 def by_votes(papers: Sequence[Sequence[str]]) -> list[Category]:
     """Propose the categories that similar papers have, most frequent first; the first of a paper's counts double."""
     votes: Counter[str] = Counter()
-    for categories in papers:
-        for place, code in enumerate(categories):
+    for listed in papers:
+        for place, code in enumerate(listed):
             votes[code] += 2 if place == 0 else 1
     least = _LEAST_SHARE * 2 * len(papers)
-    known = all_categories()
-    kept = [code for code, count in votes.most_common() if count >= least and code in known]
-    return [known[code] for code in kept[:MOST_PROPOSED]]
+    categories = all_categories()
+    codes = [code for code, count in votes.most_common() if count >= least and code in categories]
+    return [categories[code] for code in codes[:MOST_PROPOSED]]
 
 
 def with_machine_learning(named: Sequence[Category]) -> list[Category]:

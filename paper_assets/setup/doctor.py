@@ -71,15 +71,15 @@ class Installation:
 
 def examine(installation: Installation) -> list[Finding]:
     """Run every check; one that fails unexpectedly is reported as a problem and does not stop the others."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, check in CHECKS.items():
         try:
-            found += check(installation)
+            findings += check(installation)
         except Exception as error:
-            found.append(
+            findings.append(
                 Finding(name=name, state="problem", detail=f"{type(error).__name__}: {error}"[:200], fix="report this")
             )
-    return found
+    return findings
 
 
 def _python(installation: Installation) -> list[Finding]:
@@ -91,12 +91,12 @@ def _python(installation: Installation) -> list[Finding]:
 
 
 def _settings(installation: Installation) -> list[Finding]:
-    found, environ = [], installation.environ
+    findings, environ = [], installation.environ
     for variable, reason in installation.wrong_settings.items():
         file = environ.file_of(variable) if isinstance(environ, FilesBehind) else None
         fix = f"correct {variable} in {file}" if file else f"correct or unset {variable}"
-        found.append(_problem("settings", reason, f"{fix}; no other command works until then"))
-    return found or [_ok("settings", "all values can be used")]
+        findings.append(_problem("settings", reason, f"{fix}; no other command works until then"))
+    return findings or [_ok("settings", "all values can be used")]
 
 
 def _disk(installation: Installation) -> list[Finding]:
@@ -110,7 +110,7 @@ def _disk(installation: Installation) -> list[Finding]:
 
 
 def _write_access(installation: Installation) -> list[Finding]:
-    settings, found = installation.settings, []
+    settings, findings = installation.settings, []
     for name, folder, variable in (
         ("data folder", settings.home, "PAPER_ASSETS_HOME"),
         ("profiles folder", settings.profiles_dir, "PAPER_ASSETS_PROFILES"),
@@ -119,11 +119,11 @@ def _write_access(installation: Installation) -> list[Finding]:
         try:
             with tempfile.TemporaryFile(dir=_existing(folder)):
                 pass
-            found.append(_ok(name, str(folder)))
+            findings.append(_ok(name, str(folder)))
         except OSError as fault:
             fix = f"make it a folder that you may write, or set {variable}"
-            found.append(_problem(name, f"{folder} cannot be written: {fault.strerror}", fix))
-    return found
+            findings.append(_problem(name, f"{folder} cannot be written: {fault.strerror}", fix))
+    return findings
 
 
 def _warehouse(installation: Installation) -> list[Finding]:
@@ -142,15 +142,15 @@ def _warehouse(installation: Installation) -> list[Finding]:
 def _profiles(installation: Installation) -> list[Finding]:
     folder = installation.settings.profiles_dir
     try:
-        found = find_profiles(folder)
+        profiles = find_profiles(folder)
     except InvalidProfile as fault:
         if folder.exists():
             return [_problem("profiles", str(fault), "name a folder in PAPER_ASSETS_PROFILES, or unset it")]
         return [_warning("profiles", f"none yet in {folder}", "`paper-assets profile new` makes one")]
-    faults = [_problem(f"profile {name}", line, "fix the file") for name, line in found.faults.items()]
-    if not found.readable and not faults:
+    faults = [_problem(f"profile {name}", line, "fix the file") for name, line in profiles.faults.items()]
+    if not profiles.readable and not faults:
         return [_warning("profiles", f"none yet in {folder}", "`paper-assets profile new` makes one")]
-    return [*faults, _ok("profiles", f"{len(found.readable)} valid")]
+    return [*faults, _ok("profiles", f"{len(profiles.readable)} valid")]
 
 
 def _model(installation: Installation) -> list[Finding]:
@@ -164,7 +164,7 @@ def _model(installation: Installation) -> list[Finding]:
 
 
 def _ports(installation: Installation) -> list[Finding]:
-    found = []
+    findings = []
     for what, port in installation.ports.items():
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -172,10 +172,10 @@ def _ports(installation: Installation) -> list[Finding]:
                 listener.bind(("127.0.0.1", port))
             except OSError:
                 fix = "fine if the desk is running; otherwise end that program, or choose another --port"
-                found.append(_warning(f"port {port}", f"in use, wanted by {what}", fix))
+                findings.append(_warning(f"port {port}", f"in use, wanted by {what}", fix))
             else:
-                found.append(_ok(f"port {port}", f"free for {what}"))
-    return found
+                findings.append(_ok(f"port {port}", f"free for {what}"))
+    return findings
 
 
 def _proxy(installation: Installation) -> list[Finding]:

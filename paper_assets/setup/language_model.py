@@ -97,15 +97,15 @@ def monthly_limit(text: str) -> dict[str, str]:
 
     Raises InvalidInput.
     """
-    given = text.strip()
-    if given.lower() in ("", "none", "0"):
+    written = text.strip()
+    if written.lower() in ("", "none", "0"):
         return {MONTH_TOKENS: "", MONTH_COST: ""}
-    found = _LIMIT.fullmatch(given)
-    if not found:
-        line = f"the monthly limit must be like 2000000 tokens, 5 money or none, got {given[:40]!r}"
+    amount = _LIMIT.fullmatch(written)
+    if not amount:
+        line = f"the monthly limit must be like 2000000 tokens, 5 money or none, got {written[:40]!r}"
         raise InvalidInput(line, variable=MONTH_TOKENS)
-    number = found[1].replace(",", "").replace("_", "")
-    if (found[2] or "tokens").lower() == "money":
+    number = amount[1].replace(",", "").replace("_", "")
+    if (amount[2] or "tokens").lower() == "money":
         return {MONTH_TOKENS: "", MONTH_COST: number}
     if "." in number:
         line = f"a number of tokens is whole; for an amount of money write {number} money"

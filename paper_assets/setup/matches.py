@@ -96,13 +96,13 @@ def proposed_categories(
         corpus = open_corpus(workspace.settings, workspace.warehouse, embedder)
         for text in (*asked, *works[:10]):
             voting += _categories_of_similar(corpus, text)
-    found = by_votes(voting)
+    voted = by_votes(voting)
     if not asked and not works:
-        return tuple(found[:MOST_PROPOSED])
+        return tuple(voted[:MOST_PROPOSED])
     named = _by_meaning(workspace, [*asked, *works[:10]]) or by_words([*asked, *works])
-    if not found:
+    if not voted:
         return tuple(with_machine_learning(named))
-    return tuple(dict.fromkeys([*found[:3], *named[: max(1, MOST_PROPOSED - len(found[:3]))]]))
+    return tuple(dict.fromkeys([*voted[:3], *named[: max(1, MOST_PROPOSED - len(voted[:3]))]]))
 
 
 def unknown_interests(workspace: Workspace, interests: Sequence[str]) -> tuple[str, ...]:
@@ -132,11 +132,11 @@ def _has_known_word(text: str) -> bool:
 
 def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
     try:
-        found = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR, method=corpus.config.method)
+        result = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR, method=corpus.config.method)
     except InvalidInput:
         return []
-    floor = 1.5 * corpus.config.floors[found.method]  # only clear matches vote
-    ids = [each.source_id for each in found.candidates if each.score >= floor]
+    floor = 1.5 * corpus.config.floors[result.method]  # only clear matches vote
+    ids = [each.source_id for each in result.candidates if each.score >= floor]
     return [paper.categories for paper in papers_from_table(papers_by_id(corpus.warehouse, ids))]
 
 

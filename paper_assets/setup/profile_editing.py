@@ -154,19 +154,19 @@ def rename_profile(place: Place, name: str, new_name: str) -> Path:
     Raises InvalidInput, InvalidProfile, StoreBusy, StoreUnwritable.
     """
     folder = existing_profile(place, name)
-    wanted = check_name(new_name, taken=profile_names(place))
-    if is_known_profile(place.warehouse, wanted):
-        raise InvalidInput(f"there are ratings or lists of a former profile {wanted!r}; choose another name")
-    target = place.profiles_dir / wanted
+    new = check_name(new_name, taken=profile_names(place))
+    if is_known_profile(place.warehouse, new):
+        raise InvalidInput(f"there are ratings or lists of a former profile {new!r}; choose another name")
+    target = place.profiles_dir / new
     with _editing(place):
         _refuse_occupied(target)
         folder.rename(target)
         try:
-            rename_stored_profile(place.warehouse, name, wanted)
+            rename_stored_profile(place.warehouse, name, new)
         except BaseException:
             target.rename(folder)
             raise
-    move_profile_of_people(people_file(place.home), name, wanted)
+    move_profile_of_people(people_file(place.home), name, new)
     return target
 
 
@@ -176,11 +176,11 @@ def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
     Raises InvalidInput, InvalidProfile, StoreUnwritable.
     """
     folder = existing_profile(place, name)
-    wanted = check_name(new_name, taken=profile_names(place))
-    target = place.profiles_dir / wanted
+    copy_name = check_name(new_name, taken=profile_names(place))
+    target = place.profiles_dir / copy_name
     with _editing(place):
         _refuse_occupied(target)
-        new = place.profiles_dir / REMOVED / f"new-{wanted}"
+        new = place.profiles_dir / REMOVED / f"new-{copy_name}"
         shutil.rmtree(new, ignore_errors=True)
         try:
             make_private_folder(new.parent)
@@ -198,34 +198,34 @@ def remove_profile(place: Place, name: str, *, now: datetime) -> RemovedProfile:
     with _editing(place):
         aside = place.profiles_dir / REMOVED
         make_private_folder(aside)
-        kept = aside / f"{name}.{now.astimezone(UTC):{_STAMP}}"
-        folder.rename(kept)
-    return RemovedProfile(name=name, folder=kept, removed=now.replace(microsecond=0))
+        target = aside / f"{name}.{now.astimezone(UTC):{_STAMP}}"
+        folder.rename(target)
+    return RemovedProfile(name=name, folder=target, removed=now.replace(microsecond=0))
 
 
 def restore_profile(place: Place, name: str, *, now: datetime, as_name: str | None = None) -> Path:
     """Restore the profile that was removed last under this name; return its folder. Raises InvalidInput."""
-    kept = [each for each in removed_profiles(place, now=now) if each.name == name]
-    if not kept:
+    removed = [each for each in removed_profiles(place, now=now) if each.name == name]
+    if not removed:
         others = ", ".join(sorted({each.name for each in removed_profiles(place, now=now)}))
         raise PaperNotFound(
             f"there is no removed profile {name[:60]!r}" + (f"; removed profiles: {others}" if others else "")
         )
-    wanted = as_name or name
-    if wanted in profile_names(place):
-        raise InvalidInput(f"there is already a profile {wanted!r}; restore it under another name with --as NAME")
-    wanted = check_name(wanted)
+    new_name = as_name or name
+    if new_name in profile_names(place):
+        raise InvalidInput(f"there is already a profile {new_name!r}; restore it under another name with --as NAME")
+    new_name = check_name(new_name)
     with _editing(place):
-        target = place.profiles_dir / wanted
-        kept[0].folder.rename(target)
+        target = place.profiles_dir / new_name
+        removed[0].folder.rename(target)
     return target
 
 
 def removed_profiles(place: Place, *, now: datetime) -> list[RemovedProfile]:
     """Return the removed profiles that can still be restored, those removed last first."""
     aside = place.profiles_dir / REMOVED
-    found = [each for folder in _listed(aside) if (each := _removed(folder)) and each.until > now]
-    return sorted(found, key=lambda each: each.removed, reverse=True)
+    restorable = [each for folder in _listed(aside) if (each := _removed(folder)) and each.until > now]
+    return sorted(restorable, key=lambda each: each.removed, reverse=True)
 
 
 def delete_expired(place: Place, *, now: datetime) -> list[str]:
@@ -259,14 +259,17 @@ def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[
     ids = [work.paper_id for work in papers if work.paper_id]
     dois = [paper_id.removeprefix("doi:") for paper_id in ids if paper_id.startswith("doi:")]
     stored = is_present(warehouse.path)
-    known = papers_with_dois(warehouse, dois) if dois and stored else {}
-    by_id = {*known.values(), *(papers_by_id(warehouse, ids).column("paper_id").to_pylist() if ids and stored else ())}
+    by_doi = papers_with_dois(warehouse, dois) if dois and stored else {}
+    by_id = {
+        *by_doi.values(),
+        *(papers_by_id(warehouse, ids).column("paper_id").to_pylist() if ids and stored else ()),
+    }
     resolved: dict[LikedWork, None] = {}
     notes = []
     for work in papers:
         doi = (work.paper_id or "").removeprefix("doi:")
-        if doi in known:
-            resolved[LikedWork(paper_id=known[doi])] = None
+        if doi in by_doi:
+            resolved[LikedWork(paper_id=by_doi[doi])] = None
             continue
         if doi in dois and not work.title:
             notes.append(f"no stored paper has the DOI {doi} yet; it counts once its title and abstract are known")

@@ -116,10 +116,10 @@ def show_answer(
 def ask_again(number: Number, as_json: AsJson = False) -> None:
     """Ask a kept question again, and show which papers are new in the answer. The new answer is kept too."""
     warehouse = open_warehouse()
-    kept = _kept(warehouse, number)
-    options = QuestionOptions(**kept.options)
-    answer = _answer(warehouse, kept.question, options)
-    changes = compare_answers(answer_from_record(kept.answer), answer)
+    earlier = _kept(warehouse, number)
+    options = QuestionOptions(**earlier.options)
+    answer = _answer(warehouse, earlier.question, options)
+    changes = compare_answers(answer_from_record(earlier.answer), answer)
     if as_json:
         print_json({**answer_record(answer), "new": dict(changes.new), "no_longer": dict(changes.no_longer)})
     else:
@@ -129,7 +129,7 @@ def ask_again(number: Number, as_json: AsJson = False) -> None:
             for paper_id, title in papers.items():
                 say(f"{heading}: {title} ({paper_id})")
         if not changes.new and not changes.no_longer:
-            say(f"The same papers as on {kept.asked_at:%Y-%m-%d}.")
+            say(f"The same papers as on {earlier.asked_at:%Y-%m-%d}.")
     warn(f"Kept as answer {_keep(warehouse, answer, options)}")
 
 
@@ -197,15 +197,15 @@ def print_answer(answer: Answer) -> None:
     """Print the sentences with numbers, then under each number the quotation, its paper and its section."""
     if not answer.answered:
         say(f"{UNANSWERED} {count_of(answer.examined, 'passage')} examined.")
-    shown = numbered(answer)
-    for side, sentences in shown.sides:
+    numbers = numbered(answer)
+    for side, sentences in numbers.sides:
         if side:
             say(f"{side}:")
         for sentence in sentences:
             say(f"{sentence.text} {''.join(f'[{note.number}]' for note in sentence.notes)}")
-    if shown.nearest:
+    if numbers.nearest:
         say(NEAREST)
-    for note in shown.footnotes or shown.nearest:
+    for note in numbers.footnotes or numbers.nearest:
         if note.number == 1:
             say("")
         section = f", section {note.section}" if note.section else ""

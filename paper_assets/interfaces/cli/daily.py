@@ -151,12 +151,12 @@ def hours(
     else:
         if replaced := replaced_hours(os.environ):
             raise InvalidInput(f"{', '.join(replaced)} in the environment sets the hours; remove it first")
-        wanted = _hours(at, weekdays, zone)
+        changed = _hours(at, weekdays, zone)
         settings = save_fetch_hours(
             environment().home,
-            at=f"{wanted.fetch_at:%H:%M}",
-            weekdays=",".join(wanted.fetch_weekdays),
-            zone=wanted.time_zone,
+            at=f"{changed.fetch_at:%H:%M}",
+            weekdays=",".join(changed.fetch_weekdays),
+            zone=changed.time_zone,
             working_dir=Path.cwd(),
         )
     due = next_due(settings, datetime.now(UTC)).astimezone(ZoneInfo(settings.time_zone))
@@ -167,7 +167,7 @@ def hours(
 def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
     """Return the settings with these hours changed. Raises InvalidInput that names the option."""
     now = environment()
-    given = {
+    chosen = {
         variable: option or now.get(variable, "")
         for variable, option in (
             ("PAPER_ASSETS_FETCH_AT", at),
@@ -176,10 +176,10 @@ def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
         )
     }
     try:
-        return load_settings(given, Path.cwd())
+        return load_settings(chosen, Path.cwd())
     except InvalidInput as fault:
         text = str(fault)
-        for variable, option in zip(given, ("--at", "--weekdays", "--zone"), strict=True):
+        for variable, option in zip(chosen, ("--at", "--weekdays", "--zone"), strict=True):
             text = text.replace(variable, option)
         raise InvalidInput(text) from None
 
@@ -194,9 +194,9 @@ def _program() -> list[str]:
 
 def _file(command: list[str]) -> tuple[Path, bytes]:
     settings = read_settings()
-    kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT) and not _is_secret(name)}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_KEPT) and not _is_secret(name)}
     environment = {
-        **kept,
+        **variables,
         "PAPER_ASSETS_HOME": str(settings.home),
         "PAPER_ASSETS_PROFILES": str(settings.profiles_dir),
         "DAGSTER_HOME": str(dagster_home().absolute()),

@@ -135,25 +135,25 @@ def deliver(
     """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     check_profile(workspace.warehouse, profile, workspace.settings.profiles_dir)
-    wanted = parse_day(day, "--day") if day else newest_day(workspace.warehouse, profile)
-    if wanted is None:
+    of_day = parse_day(day, "--day") if day else newest_day(workspace.warehouse, profile)
+    if of_day is None:
         name = profile[:60]
         raise NotComputed(
             f"no ranking for profile {name!r}; run `paper-assets run --profile {shlex.quote(name)}` first"
         )
-    digest = outgoing_digest(workspace.warehouse, profile, wanted, settings=workspace.settings)
+    digest = outgoing_digest(workspace.warehouse, profile, of_day, settings=workspace.settings)
     tried = send(workspace, digest, again=again)
     if not tried:
         raise InvalidInput(f"{profile}: nothing to send, it has no delivery.json that names a channel")
-    shown = [_outcome(delivery) for delivery in tried]
+    outcomes = [_outcome(delivery) for delivery in tried]
     if as_json:
-        print_json({"profile": profile, "day": wanted, "deliveries": shown})
+        print_json({"profile": profile, "day": of_day, "deliveries": outcomes})
     else:
-        rows = [(outcome["channel"], outcome["state"], outcome["reason"] or "") for outcome in shown]
-        print_table(f"{profile}, {wanted}", ["channel", "state", "reason"], rows)
-    lost = [outcome for outcome in shown if outcome["state"] != "sent"]
+        rows = [(outcome["channel"], outcome["state"], outcome["reason"] or "") for outcome in outcomes]
+        print_table(f"{profile}, {of_day}", ["channel", "state", "reason"], rows)
+    lost = [outcome for outcome in outcomes if outcome["state"] != "sent"]
     if lost:
-        line = f"{profile}, {wanted}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}"
+        line = f"{profile}, {of_day}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}"
         if lost[0]["state"] == "unknown":
-            line += f"; send it again with: paper-assets deliver {profile} --day {wanted} --again"
+            line += f"; send it again with: paper-assets deliver {profile} --day {of_day} --again"
         raise PaperAssetsError(line)

@@ -101,16 +101,16 @@ def show(
 
     If the paper is known and its text cannot be reached, its abstract is shown.
     """
-    known: list[FetchedPaper] = []
+    metadata: list[FetchedPaper] = []
     try:
         with progress_bar("paper") as bar:
             fetched = papers.fetch_paper(
-                _clients(bar), **_named(paper), include_pdf_content=content, found=known.append
+                _clients(bar), **_named(paper), include_pdf_content=content, found=metadata.append
             )
     except (NetworkError, RateLimited) as fault:
-        if not known:
+        if not metadata:
             raise
-        fetched = replace(known[-1], warnings=(*known[-1].warnings, f"its text was not fetched: {fault}"))
+        fetched = replace(metadata[-1], warnings=(*metadata[-1].warnings, f"its text was not fetched: {fault}"))
     if as_json:
         return print_json(papers.fetched_to_mapping(fetched))
     _show_paper(fetched)
@@ -126,13 +126,13 @@ def analyze(
     as_json: AsJson = False,
 ) -> None:
     """Analyze a paper given as JSON with a language model."""
-    given = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
+    fetched = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
     with progress_bar("analysis") as bar:
         clients = _clients(bar)
-        analysis = analyze_paper(clients, given, analysis_type=kind, provider=provider, model=model)
+        analysis = analyze_paper(clients, fetched, analysis_type=kind, provider=provider, model=model)
     if as_json:
         return print_json(analysis_to_mapping(analysis))
-    _show_paper(given)
+    _show_paper(fetched)
     _show_analysis(analysis)
 
 
@@ -165,13 +165,13 @@ def _show_list(title: str, result: SearchResult) -> None:
         ["id", "title", "authors", "first", "cited"],
         [
             (
-                found.paper.paper_id if len(found.paper.paper_id) < 20 else found.url,
-                found.paper.title,
-                _authors(found.paper.authors),
-                f"{found.paper.day or ''}",
-                "" if found.citation_count is None else found.citation_count,
+                entry.paper.paper_id if len(entry.paper.paper_id) < 20 else entry.url,
+                entry.paper.title,
+                _authors(entry.paper.authors),
+                f"{entry.paper.day or ''}",
+                "" if entry.citation_count is None else entry.citation_count,
             )
-            for found in result.papers
+            for entry in result.papers
         ],
     )
     _warn(result.warnings)

@@ -5,12 +5,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -58,6 +58,7 @@ profile = typer.Typer(
     rich_markup_mode=None,
 )
 
+_Answer = TypeVar("_Answer")
 _MOST_SHOWN, _MOST_LETTERS = 10, 100  # of the interests in a list of profiles
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
@@ -269,19 +270,24 @@ def _draft(
     keyword: list[str] | None,
     author: list[str] | None,
 ) -> ProfileDraft:
-    references = read_references("\n".join(paper or ()))
-    if references.unreadable:
-        raise InvalidInput(f"--paper: {unreadable_note(references.unreadable[0])}")
-    if note := ignored_note(references.ignored):
-        warn(f"note: {note}")
     return ProfileDraft(
         name=name,
         interests=split_lines(interest or ()),
-        papers=tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids),
+        papers=_works(paper or (), option="--paper: "),
         categories=tuple(code for text in category or () for code in text.replace(",", " ").split()),
         keywords=split_lines(keyword or ()),
         authors=split_lines(author or ()),
     )
+
+
+def _works(references: Sequence[str], *, option: str = "") -> tuple[LikedWork, ...]:
+    """Read references to papers. Raises InvalidInput for an unreadable one."""
+    read = read_references("\n".join(references))
+    if read.unreadable:
+        raise InvalidInput(f"{option}{unreadable_note(read.unreadable[0])}")
+    if note := ignored_note(read.ignored):
+        warn(f"note: {note}")
+    return tuple(LikedWork(paper_id=paper_id) for paper_id in read.ids)
 
 
 def _entries(library: list[Path] | None) -> list[Entry]:
@@ -313,57 +319,56 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
     place = _place()
     say("A profile says what you want to read. Enter on an empty line ends a list.\n")
     interests = _lines("What do you work on? One interest per line, in the words of a paper's title.", "interest")
-    while True:
-        text = "\n".join(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
-        references = read_references(text)
-        if note := ignored_note(references.ignored):
-            warn(f"note: {note}\n")
-        if not references.unreadable:
-            break
-        warn(f"{unreadable_note(references.unreadable[0])}\n")
-    entries: list[Entry] = []
-    while True:
-        answer = _line("A library file to import (optional; .bib, .ris, CSL-JSON or zotero.sqlite)", "")
-        try:
-            entries = _entries([Path(answer).expanduser()] if answer else [])
-            break
-        except PaperAssetsError as fault:
-            warn(f"{fault}\n")
-    if not (interests or references.ids or entries):
+    papers = _until_valid(
+        lambda: _works(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
+    )
+    entries = _until_valid(
+        lambda: _entries(
+            _paths(_line("A library file to import (optional; .bib, .ris, CSL-JSON or zotero.sqlite)", ""))
+        )
+    )
+    if not (interests or papers or entries):
         warn("Without an interest or a paper there is nothing to rank by.\n")
         return _asked(draft)
-    draft = replace(
-        draft, interests=tuple(interests), papers=tuple(LikedWork(paper_id=paper_id) for paper_id in references.ids)
-    )
+    draft = replace(draft, interests=tuple(interests), papers=papers)
     proposed = [*draft.categories] or _proposed(draft, entries)
     if proposed:
         say("\nCategories of arXiv that fit:")
         for code in proposed:
             say(f"  {category_name(code)}")
-    while True:
-        answer = _line("Categories to follow", " ".join(proposed))
-        draft = replace(draft, categories=tuple(answer.replace(",", " ").split()))
-        try:
-            draft_record(draft)
-            break
-        except InvalidInput as fault:
-            warn(f"{fault}\n")
+    draft = _until_valid(lambda: _with_categories(draft, _line("Categories to follow", " ".join(proposed))))
     taken = profile_editing.profile_names(place)
     free = proposed_name(draft.name or next(iter(interests), "my-papers"), taken=taken)
+    name = _until_valid(lambda: check_name(_line("Name of the profile", free or "my-papers"), taken=taken))
+    return replace(draft, name=name), entries
+
+
+def _until_valid(ask: Callable[[], _Answer]) -> _Answer:
+    """Ask until the answer is valid, and show why one is not."""
     while True:
-        answer = _line("Name of the profile", free or "my-papers")
         try:
-            return replace(draft, name=check_name(answer, taken=taken)), entries
-        except InvalidInput as fault:
+            return ask()
+        except PaperAssetsError as fault:
             warn(f"{fault}\n")
+
+
+def _with_categories(draft: ProfileDraft, answer: str) -> ProfileDraft:
+    """Return the draft with these categories. Raises InvalidInput for an unknown one."""
+    draft = replace(draft, categories=tuple(answer.replace(",", " ").split()))
+    draft_record(draft)
+    return draft
+
+
+def _paths(answer: str) -> list[Path]:
+    return [Path(answer).expanduser()] if answer else []
 
 
 def _lines(question: str, label: str) -> list[str]:
     say(question)
-    found: list[str] = []
-    while answer := _line(f"  {label} {len(found) + 1}", ""):
-        found.append(answer)
-    return found
+    answers: list[str] = []
+    while answer := _line(f"  {label} {len(answers) + 1}", ""):
+        answers.append(answer)
+    return answers
 
 
 def _line(question: str, default: str) -> str:
@@ -394,9 +399,9 @@ def _summary(place: profile_editing.Place, name: str) -> dict[str, Any]:
 
 def _briefly(interests: Sequence[str]) -> str:
     """Return the first interests, each shortened, and how many more there are."""
-    shown = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…" for text in interests]
-    more = len(shown) - _MOST_SHOWN
-    return "; ".join([*shown[:_MOST_SHOWN], f"{more} more"] if more > 1 else shown)
+    texts = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…" for text in interests]
+    more = len(texts) - _MOST_SHOWN
+    return "; ".join([*texts[:_MOST_SHOWN], f"{more} more"] if more > 1 else texts)
 
 
 def _edited_by_hand(file: Path, lock: Path) -> bool:

@@ -97,7 +97,7 @@ def today(
     from paper_assets.interfaces.cli.run import show_ranking
 
     settings, warehouse = read_settings(), open_warehouse()
-    wanted = parse_day(day, "--day") if day else None
+    chosen_day = parse_day(day, "--day") if day else None
     if profile:
         check_profile(warehouse, profile, settings.profiles_dir)
     names = [profile] if profile else [folder.name for folder in profile_folders(settings.profiles_dir)]
@@ -106,7 +106,7 @@ def today(
     lists, missing = list[dict[str, Any]](), list[PaperAssetsError]()
     for name in names:
         try:
-            of_day = wanted or newest_ranking(warehouse, name)
+            of_day = chosen_day or newest_ranking(warehouse, name)
             lists.append(
                 {
                     **shown_ranking(warehouse, name, of_day, settings=settings),

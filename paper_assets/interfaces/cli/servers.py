@@ -70,8 +70,8 @@ def add(
 ) -> None:
     """Give a person access, and print their token, which is shown only this once."""
     settings = read_settings()
-    known = {folder.name for folder in profile_folders(settings.profiles_dir)}
-    if missing := [profile for profile in profiles if profile not in known]:
+    existing = {folder.name for folder in profile_folders(settings.profiles_dir)}
+    if missing := [profile for profile in profiles if profile not in existing]:
         raise InvalidInput(f"there is no profile {missing[0][:60]!r} in {settings.profiles_dir}")
     say(add_person(people_file(settings.home), name, profiles))
 

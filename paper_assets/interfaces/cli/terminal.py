@@ -46,8 +46,8 @@ def read_usable_settings() -> tuple[Settings, dict[str, str]]:
 
 def environment() -> KeptEnvironment:
     """Return this process's environment, and behind it what was chosen on the page or by `llm set`."""
-    given = os.environ.get("PAPER_ASSETS_HOME", "").strip()
-    home = Path(given).expanduser() if given else default_folder(os.environ, Path.cwd()) / "data"
+    folder = os.environ.get("PAPER_ASSETS_HOME", "").strip()
+    home = Path(folder).expanduser() if folder else default_folder(os.environ, Path.cwd()) / "data"
     return kept_environment(os.environ, home.absolute(), lambda: datetime.now(UTC))
 
 
