@@ -43,6 +43,7 @@ _UNFINISHED = [
     DagsterRunStatus.STARTED,
     DagsterRunStatus.CANCELING,
 ]
+_EVALUATIONS = 10  # of a check, planned ones included, among which the last is found
 _EARLIER_RUNS = 20  # of a step, among which those for the same reason are counted
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=2), timedelta(hours=6)  # before the same is tried again; trebled
 _KILLED_AT_ONCE = 2  # runs for the same reason that were killed and are repeated without a pause
@@ -297,17 +298,16 @@ def failing_profiles(instance: dg.DagsterInstance, step: Step) -> set[str | None
 
 
 def failing_partitions(instance: dg.DagsterInstance, asset: str, checks: Sequence[str]) -> dict[str, list[Partition]]:
-    """Return by check the partitions that failed it when it was evaluated last, by one query."""
-    keys = [dg.AssetCheckKey(dg.AssetKey(asset), name) for name in checks]
-    records = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    """Return by check the partitions that failed it when it was evaluated last."""
     found: dict[str, list[Partition]] = {}
-    for key in keys:
-        record = records.get(key)
-        event = record.event.dagster_event if record and record.event else None
-        data = event.event_specific_data if event else None
-        failed = data if isinstance(data, dg.AssetCheckEvaluation) and not data.passed else None
-        pairs: Any = failed.metadata[FAILING].value if failed and FAILING in failed.metadata else ()
-        found[key.name] = [Partition(date.fromisoformat(day) if day else None, profile) for day, profile in pairs]
+    for name in checks:
+        key = dg.AssetCheckKey(dg.AssetKey(asset), name)
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=_EVALUATIONS)
+        events = (record.event.dagster_event for record in records if record.event)  # planned ones have none
+        data = (event.event_specific_data for event in events if event)
+        last = next((each for each in data if isinstance(each, dg.AssetCheckEvaluation)), None)
+        pairs: Any = last.metadata[FAILING].value if last and not last.passed and FAILING in last.metadata else ()
+        found[name] = [Partition(date.fromisoformat(day) if day else None, profile) for day, profile in pairs]
     return found
 
 

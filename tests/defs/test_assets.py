@@ -13,21 +13,24 @@ import pytest
 from dagster._core.storage.tags import TagType, get_tag_type
 
 from paper_assets.definitions import defs
-from paper_assets.defs import runs
+from paper_assets.defs import assets, runs
 from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline import embeddings, gatekeeper, papers
-from paper_assets.pipeline.step import Grid, Partition
+from paper_assets.pipeline.step import Grid, Partition, Product
+from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.harvests import day_troubles
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import paper_counts, papers_by_id
 from paper_assets.stores.rankings import candidates, ranking
 from tests.desk import GRAPHS, SPEECH
+from tests.digests.invented import paper
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, feed, invented_paper, loopback_arxiv
 
@@ -157,6 +160,34 @@ def test_a_weekday_without_papers_is_a_warning_and_not_silence(graph: Graph) -> 
     outcome = graph.materialize("arxiv_papers", first="2026-03-04")
     assert outcome.success
     assert checks(outcome) == {"ids_are_unique": True, "no_weekday_without_papers": False}
+
+
+def test_a_failed_check_stays_red_after_the_next_day_until_its_own_day_passes(graph: Graph) -> None:
+    empty, name = "2026-02-27", "no_weekday_without_papers"
+    assert not checks(graph.materialize("arxiv_papers", first=empty))[name]
+    outcome = graph.materialize("arxiv_papers", first=f"{MONDAY}")
+    (evaluation,) = [each for each in outcome.get_asset_check_evaluations() if each.check_name == name]
+    assert not evaluation.passed and evaluation.metadata["failing"].value == [[empty, None]]
+    merge_papers(graph.warehouse, [paper(1, published=datetime(2026, 2, 27, 9, tzinfo=UTC))])
+    assert checks(graph.materialize("arxiv_papers", first=f"{TUESDAY}"))[name]
+
+
+@pytest.mark.parametrize(
+    "product", [product for step in STEPS for product in step.products], ids=lambda each: each.name
+)
+def test_an_asset_is_importable_by_its_name_and_each_of_its_checks_can_be_executed_alone(
+    graph: Graph, product: Product
+) -> None:
+    asset = getattr(assets, product.name)
+    assert dg.AssetKey(product.name) in asset.keys and asset.can_subset
+    for check in product.checks:
+        outcome = dg.materialize(
+            ASSETS,
+            selection=dg.AssetSelection.checks(dg.AssetCheckKey(dg.AssetKey(product.name), check.name)),
+            instance=graph.instance,
+            resources={"workspace": graph.workspace},
+        )
+        assert outcome.success and [*checks(outcome)] == [check.name]
 
 
 def test_without_a_model_keywords_rank_and_the_report_warns(graph: Graph) -> None:
