@@ -44,7 +44,8 @@ def _sections(command: Any, name: str, level: int = 2) -> list[str]:
     arguments = [part for part in parameters if part.param_type_name == "argument"]
     options = [part for part in parameters if part.param_type_name == "option"]
     everywhere = [f"[{option}]" for part in options for option in part.opts if option in _EVERYWHERE]
-    parts.append(f"`{' '.join(['paper-assets', name, *map(_metavar, arguments), *everywhere])}`\n")
+    if arguments or everywhere:
+        parts.append(f"`{' '.join(['paper-assets', name, *map(_metavar, arguments), *everywhere])}`\n")
     listed = [part for part in arguments if not _NAMED.fullmatch(part.help or "")]
     listed += [part for part in options if not _EVERYWHERE & {*part.opts}]
     if listed:
