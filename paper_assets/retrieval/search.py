@@ -42,7 +42,8 @@ Method = Literal["vector", "lexical", "hybrid"]
 
 _FACTOR_WITHOUT_WORDS = 1e-6  # factor of the cosine for documents that share no word, when words decide
 _SEVERAL, _FEWEST = 5, 100  # documents asked of Chroma: several times as many as wanted, and no fewer than these
-_MOST_BY_WORDS = 2_000  # documents outside Chroma's answer that are scored; with more, all are compared
+_MOST_BY_WORDS = 500  # documents outside Chroma's answer that are scored
+_NAMED_ONE_BY_ONE = 1_000  # ids that DuckDB looks up without reading the other documents
 _ROUNDING = 1e-4  # error of Chroma's distances, which it computes in float32
 _LARGE, _MEMORY = 1_000_000_000, "600MB"  # bytes of a warehouse from which DuckDB's memory is limited, and the limit
 _AT_ONCE = 2_000  # texts in memory at once while phrases are looked for
@@ -178,8 +179,9 @@ def _by_chroma(
 ) -> tuple[str, tuple[Candidate, ...] | None]:
     """Merge Chroma's nearest documents with those that can win by their words; return the way and the answer.
 
-    No other document can be among the best: its cosine is at most that of Chroma's last one. The answer is None, and
-    the way says why, if Chroma cannot answer or if too many documents are as near as its last one.
+    The cosine of any other document is at most that of Chroma's last one. Of those that could still be among the best
+    by their words, the `_MOST_BY_WORDS` with the most words are added. The answer is None, and the way says why, if
+    Chroma cannot answer or if too many documents are equally good.
     """
     import pyarrow.compute as pc
 
@@ -209,11 +211,14 @@ def _by_chroma(
     # What the others can reach: private documents anything, public ones the cosine of the last one that was named.
     last = 1.0 - answer.distances[-1] + _ROUNDING if answer.distances else 1.0
     reach = np.where(matching.embedded, np.where(matching.public, last, 1.0), np.nan)
-    possible = _scores(request, reach, words, config) >= (best[-1] if len(best) == request.k else -np.inf)
+    reachable = _scores(request, reach, words, config)
+    possible = reachable >= (best[-1] if len(best) == request.k else -np.inf)
     possible[rows] = False
     if len(answer.ids) == np.count_nonzero(held):
         possible &= ~held  # all of them were named
-    if np.count_nonzero(possible) > _MOST_BY_WORDS:
+    if (many := np.count_nonzero(possible)) > _MOST_BY_WORDS:
+        possible &= reachable >= np.partition(reachable[possible], many - _MOST_BY_WORDS)[many - _MOST_BY_WORDS]
+    if np.count_nonzero(possible) > 2 * _MOST_BY_WORDS:
         return "SQL: too many documents are as near as the last one that Chroma named", None
     others = _documents(request, matching.doc_ids.filter(pa.array(possible)).to_pylist())
     share_of = dict(zip(answer.ids, words[rows].tolist(), strict=True))
@@ -358,13 +363,17 @@ def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str,
     if not doc_ids:
         return {}
     request.connection.register("asked_documents", pa.table({"doc_id": pa.array(doc_ids, pa.string())}))
+    among, named = "from asked_documents", {}
+    if len(doc_ids) <= _NAMED_ONE_BY_ONE:
+        named = {f"id{number}": doc_id for number, doc_id in enumerate(doc_ids)}
+        among = ", ".join(f"${name}" for name in named)
     vector = None if request.vector is None else request.vector.tolist()
     rows = request.connection.sql(
         f"""
         with asked as (
             select doc_id, text, text_hash, {", ".join(FIELDS)}
             from retrievable
-            where data_type = $data_type and doc_id in (from asked_documents)
+            where data_type = $data_type and doc_id in ({among})
         ),
         meaning as (
             select text_hash, list_inner_product(vector::double[], $vector::double[]) as cosine
@@ -375,7 +384,7 @@ def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str,
         from asked
         left join meaning using (text_hash)
         """,  # noqa: S608
-        params={"data_type": request.data_type, "model": request.model, "vector": vector},
+        params={"data_type": request.data_type, "model": request.model, "vector": vector, **named},
     ).to_arrow_table()
     return {row["doc_id"]: row for row in rows.to_pylist()}
 

@@ -46,12 +46,13 @@ _AT_ONCE = 2_000  # entries written by one call; Chroma takes at most 5,461
 _LARGEST = 300_000  # entries up to which a search opens the folder: Chroma loads all of them, 2 kB each
 _MOST_REPEATS = 40  # with 300 equal vectors the graph loses others: recall@10 .6 to 1.0; with 100 it is 1.0
 # Chroma keeps the newest changes, up to sync_threshold, in a log that it replays each time it is opened. With one
-# thread the graph depends on the order of the entries alone. ef_search: neighbours that a query looks at.
+# thread the graph depends on the order of the entries alone. ef_search: candidates of a query; recall@10 on
+# 100,000 mixtures of real vectors was .965 at 200, .992 at 400, .998 at 800 and 1.0 at 1,600, in 2 to 7 ms.
 _CONFIGURATION: Any = {
     "hnsw": {
         "space": "cosine",
         "max_neighbors": 32,
-        "ef_search": 200,
+        "ef_search": 1_600,
         "batch_size": 100,
         "sync_threshold": 100,
         "num_threads": 1,
