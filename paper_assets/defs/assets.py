@@ -306,7 +306,12 @@ def check_made(
 
 def _failing(check: Check, workspace: Workspace, done: Sequence[Partition], made: Made) -> list[Partition]:
     """Return the partitions that fail a check alone; all of them if none does."""
-    return [each for each in done if not holds(check, workspace, [each], made).passed] or [*done]
+    if len(done) == 1:
+        return [*done]
+    try:
+        return [each for each in done if not holds(check, workspace, [each], made).passed] or [*done]
+    except StoreError:  # the check has marked an index for rebuilding
+        return [*done]
 
 
 def _day_and_profile(partition: Partition) -> list[str | None]:

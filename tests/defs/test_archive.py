@@ -19,7 +19,6 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
 from tests.chroma_folder import entries
-from tests.desk import no_clock
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
 from tests.rewriting.scripted import Play, opened, writer_of
@@ -34,7 +33,10 @@ class Home:
     def __init__(self, folder: Path, instance: dg.DagsterInstance) -> None:
         settings = load_settings({"PAPER_ASSETS_FIRST_DAY": "2026-01-01"}, folder)
         self.instance = instance
-        self.workspace = replace(open_workspace(settings, {}, clock=no_clock), load_embedder=invented_embedder)
+        self.workspace = replace(
+            open_workspace(settings, {}, clock=lambda: datetime(2026, 3, 5, tzinfo=UTC)),
+            load_embedder=invented_embedder,
+        )
         stores = self.workspace.warehouse, self.workspace.vector_index
         self.archive: Archive = archive_of(settings, *stores, invented_embedder())
 
