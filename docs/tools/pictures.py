@@ -67,7 +67,7 @@ def main(wanted: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=found)
         if "today.png" in wanted:
             port = _free_port()
-            with _serving([program / "paper-assets", "desk", "--port", str(port)], environment, port):
+            with _serving([program / "paper-assets", "start", "--port", str(port)], environment, port):
                 page = browser.new_page(viewport={"width": 1100, "height": 860})
                 page.goto(f"http://127.0.0.1:{port}/p/efficient-inference")
                 page.wait_for_load_state("networkidle")
