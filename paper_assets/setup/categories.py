@@ -50,6 +50,12 @@ def category_name(code: str) -> str:
     return str(category) if category else code
 
 
+@cache
+def categories_by_name() -> Mapping[str, str]:
+    """Return the codes of all categories by code and by name, in lower case."""
+    return {name.casefold(): each.code for each in all_categories().values() for name in (each.name, each.code)}
+
+
 def check_category(text: str) -> str:
     """Return the code of a category given in any case. Raises InvalidInput that names similar ones."""
     wanted = text.strip().casefold()

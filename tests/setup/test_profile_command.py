@@ -150,3 +150,14 @@ def in_terminal(desk: Desk, dialogue: list[tuple[str, str | None]], *arguments: 
             process.kill()
             process.wait()
     return output
+
+
+def test_a_text_in_ones_own_words_is_shown_as_it_is_understood(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    text = tmp_path / "wish.txt"
+    text.write_text("Sparse tensors (Number Theory), not robotics. Papers by Ada Lov.", encoding="utf-8")
+    reading = json.loads(desk.run("profile", "read", f"{text}", "--json"))
+    assert reading["interests"]["primary"] == ["Sparse tensors"] and reading["interests"]["avoid"] == ["robotics"]
+    assert (reading["preferred_authors"], reading["categories"]) == (["Ada Lov"], ["math.NT"])
+    assert "math.NT Number Theory" in desk.run("profile", "read", f"{text}")
+    assert "wish" in desk.refused("profile", "read", f"{text}.missing")

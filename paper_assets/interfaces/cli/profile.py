@@ -31,7 +31,7 @@ from paper_assets.library.formats import read_library
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import load_profile, read_json
 from paper_assets.setup import profile_editing
-from paper_assets.setup.categories import category_name
+from paper_assets.setup.categories import categories_by_name, category_name
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
@@ -43,10 +43,13 @@ from paper_assets.setup.draft import (
     split_lines,
     unreadable_note,
 )
+from paper_assets.small_files import read_text
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
+from paper_assets.text.languages import LANGUAGES
 from paper_assets.text.numbers import count_of
+from paper_assets.text.statements import read_statement
 
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
@@ -188,6 +191,48 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ("folder", [str(summary["folder"])]),
     ]
     print_table(name, ["what", "value"], [(label, "\n".join(values)) for label, values in rows if values])
+
+
+@profile.command()
+def read(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A text in your own words; - reads standard input.")
+    ] = Path("-"),
+    as_json: AsJson = False,
+) -> None:
+    """Show how a text about what you want to read is understood; nothing is saved."""
+    text = sys.stdin.read() if str(file) == "-" else read_text(file)
+    reading = read_statement(text, categories=categories_by_name())
+    interests = {
+        "primary": reading.primary,
+        "secondary": reading.secondary,
+        "exploratory": reading.exploratory,
+        "avoid": reading.avoid,
+    }
+    if as_json:
+        return print_json(
+            {
+                "interests": interests,
+                "preferred_authors": reading.authors,
+                "categories": reading.categories,
+                "exclude_categories": reading.exclude_categories,
+                "language": reading.language or "en",
+                "notes": reading.notes,
+            }
+        )
+    less = [f"{topic} (less interested)" if topic in reading.less else topic for topic in reading.avoid]
+    rows: list[tuple[str, Sequence[str]]] = [
+        ("main interests", reading.primary),
+        ("secondary", reading.secondary),
+        ("exploratory", reading.exploratory),
+        ("not", less),
+        ("people", reading.authors),
+        ("categories", [category_name(code) for code in reading.categories]),
+        ("excluded categories", [category_name(code) for code in reading.exclude_categories]),
+        ("language", [LANGUAGES[reading.language]] if reading.language else []),
+        ("notes", reading.notes),
+    ]
+    print_table("your text", ["what", "value"], [(label, "\n".join(values)) for label, values in rows if values])
 
 
 @profile.command()

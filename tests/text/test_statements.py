@@ -1,0 +1,126 @@
+"""Test the reading of statements: what is wanted, what is not, at which level, and whom to follow."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
+
+CATEGORIES = {"cs.cl": "cs.CL", "cs.cv": "cs.CV", "number theory": "math.NT", "algebraic geometry": "math.AG"}
+
+# text, wanted topics, avoided topics
+READ = [
+    ("graph transformers", ["graph transformers"], []),
+    ("protein folding, not drug design", ["protein folding"], ["drug design"]),
+    ("safe control; not robotics; game theory", ["safe control", "game theory"], ["robotics"]),
+    ("vision models, not medical imaging, scene graphs", ["vision models", "scene graphs"], ["medical imaging"]),
+    ("ocean models, no weather, sea ice or floods", ["ocean models"], ["weather", "sea ice", "floods"]),
+    ("parsing except for Latin and Greek", ["parsing"], ["Latin", "Greek"]),
+    ("I'm not interested in chess.", [], ["chess"]),
+    ("Tori. No papers by Ada Lov.", ["Tori"], ["Ada Lov"]),
+    ("Speech coding. I don't want to see speaker papers.", ["Speech coding"], ["speaker papers"]),
+    ("Tables and charts. Papers on infographics are not relevant to me.", ["Tables", "charts"], ["infographics"]),
+    ("Not only image editing but also video editing", ["image editing", "video editing"], []),
+    ("non-smooth optimization, learning without rewards", ["non-smooth optimization", "learning without rewards"], []),
+    ("why agents do not cooperate", ["why agents do not cooperate"], []),
+    ("no-regret learning; no free lunch theorems", ["no-regret learning", "no free lunch theorems"], []),
+    (
+        "learning and pruning of decision trees, bandits and active learning",
+        ["learning and pruning of decision trees", "bandits", "active learning"],
+        [],
+    ),
+    ("cheap inference (no hardware), caching", ["cheap inference", "caching"], ["hardware"]),
+    (
+        "in-depth, insightful work on survival models, including frailty models, ideally improving our understanding",
+        ["survival models", "frailty models"],
+        [],
+    ),
+    ("I work on music. I read about beat tracking and chord recognition.", ["beat tracking", "chord recognition"], []),
+    (
+        "Relevant topics:\n- tactile sensing\n- soft grippers (of silicone or\n  textile)\nNot relevant:\n- drones",
+        ["tactile sensing", "soft grippers (of silicone or textile)"],
+        ["drones"],
+    ),
+    (
+        "1. Better samplers\n   - Relevant: fewer steps, distillation.\n   - Not relevant: uses in art, film or games.",
+        ["Better samplers", "fewer steps", "distillation"],
+        ["uses in art, film or games"],
+    ),
+    ("We follow advances in query planning for\nstream processors.", ["query planning for stream processors"], []),
+    ("Spare me the leaderboards. What I'm after is theory of attention.", ["theory of attention"], ["leaderboards"]),
+    ("Ich interessiere mich für Robotik, aber nicht für autonomes Fahren.", ["Robotik"], ["autonomes Fahren"]),
+    ("推理加速（缓存、量化），不关注多模态。", ["推理加速", "缓存", "量化"], ["多模态"]),
+    ("画像生成に興味があります。動画には興味がありません。", ["画像生成"], ["動画"]),
+    ("음성 합성에 관심이 있습니다. 음악에는 관심이 없습니다.", ["음성 합성"], ["음악"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "wanted", "avoided"), READ, ids=[text[:40] for text, _, _ in READ])
+def test_a_statement_says_what_is_wanted_and_what_is_not(text: str, wanted: list[str], avoided: list[str]) -> None:
+    reading = read_statement(text)
+    assert (list(reading.wanted), list(reading.avoid)) == (wanted, avoided)
+
+
+def test_ranks_become_levels_and_less_interesting_topics_are_marked() -> None:
+    reading = read_statement("First: kernels. Then: trees, and boosting. A bit: rules. Less interested in surveys.")
+    assert (reading.primary, reading.secondary, reading.exploratory) == (
+        ("kernels",),
+        ("trees", "boosting"),
+        ("rules",),
+    )
+    assert reading.avoid == reading.less == ("surveys",)
+
+
+def test_people_are_lifted_out_of_a_sentence_and_of_a_list() -> None:
+    reading = read_statement("Sieve methods. Always include papers by Ada van der Lov or Émile Dûbois.")
+    assert (reading.authors, reading.wanted) == (("Ada van der Lov", "Émile Dûbois"), ("Sieve methods",))
+    assert read_statement("topics: tori\nauthors: Ada Lov, Émile Dûbois").authors == ("Ada Lov", "Émile Dûbois")
+
+
+def test_categories_are_known_by_code_and_by_name() -> None:
+    reading = read_statement(
+        "cs.CL papers on parsing; modular forms (Number Theory), but nothing from Algebraic Geometry",
+        categories=CATEGORIES,
+    )
+    assert (reading.categories, reading.exclude_categories) == (("cs.CL", "math.NT"), ("math.AG",))
+    assert reading.wanted == ("parsing", "modular forms")
+    assert read_statement("exclude: cs.CV", categories=CATEGORIES).exclude_categories == ("cs.CV",)
+
+
+def test_a_statement_that_only_excludes_says_that_nothing_is_wanted() -> None:
+    assert any("name at least one topic" in note for note in read_statement("not interested in robotics").notes)
+
+
+def test_the_language_of_a_statement_is_recognised() -> None:
+    texts = {
+        "ja": "音声認識と音声合成",
+        "zh": "我关注图神经网络",
+        "ko": "음성 인식",
+        "de": "Quantisierung und keine Bilder, bitte über Netze",
+    }
+    assert {code: read_statement(text).language for code, text in texts.items()} == {code: code for code in texts}
+    assert read_statement("SLAM, visual odometry, event cameras, loop closure, bundle adjustment").language is None
+
+
+@given(st.text(alphabet=st.sampled_from("ab.,;:()- \nnotbutI'mAé不関심1*"), max_size=300) | st.text(max_size=200))
+def test_any_text_is_read_without_an_error_and_always_alike(text: str) -> None:
+    assert read_statement(text) == read_statement(text)
+
+
+def test_a_text_beyond_the_limit_is_cut_with_a_note() -> None:
+    reading = read_statement("trees, not forests; " * (LONGEST_STATEMENT // 10))
+    assert reading.wanted[0] == "trees"
+    assert any("characters were read" in note for note in reading.notes)
+
+
+@pytest.mark.shared_data
+def test_recorded_statements_lose_no_exclusion_and_follow_every_author(shared_data: Path) -> None:
+    lines = (shared_data / "statements" / "statements.jsonl").read_text(encoding="utf-8").splitlines()
+    for statement in map(json.loads, lines):
+        reading = read_statement(statement["text"])
+        assert list(reading.authors) == statement["authors"], statement["id"]
+        assert bool(reading.avoid) == bool(statement["unwanted"]), statement["id"]
+        assert (reading.language or "en") == statement.get("language", "en"), statement["id"]
