@@ -45,7 +45,7 @@ class Job:
     """A command in the background.
 
     `state`: running, done, failed or stopped. `stage`: what it does now, in words. `done` of `total` steps are done;
-    `counts`: papers by day, as far as they are fetched; `fetched`: the date (UTC) on which each of them was.
+    `counts`: papers by day, as far as they are fetched.
     `message`: why it failed. `listed`: every list is ready; what follows only embeds papers that no list needs.
     """
 
@@ -57,8 +57,6 @@ class Job:
     done: int = 0
     total: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
-    fetched: Mapping[str, str] = field(default_factory=dict)
-    categories: tuple[str, ...] = ()
     message: str | None = None
     listed: bool = False
     process: str = ""
@@ -78,7 +76,7 @@ def last_job(home: Path) -> Job | None:
     """Return the running or latest command; one whose process is gone without a result counts as stopped."""
     try:
         record = json.loads((home / _FILE).read_text(encoding="utf-8"))
-        job = Job(**{**record, "arguments": tuple(record["arguments"]), "categories": tuple(record["categories"])})
+        job = Job(**{**record, "arguments": tuple(record["arguments"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     process = parse_process(job.process)
@@ -129,8 +127,6 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
             profile=profile,
             process=str(process_named(process.pid)),
             counts=job.counts if job else {},  # `start` continues from there
-            fetched=job.fetched if job else {},
-            categories=job.categories if job else (),
         )
         write_job(home, job)
     return job

@@ -10,10 +10,11 @@ from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from paper_assets.announcements import OPEN_DAYS, AskedDay, OpenDay, open_days
 from paper_assets.errors import DoubtfulDay, IncompleteFeed, InvalidInput, SourceError
 from paper_assets.paper import Paper
 from paper_assets.pipeline.profiles import followed_categories
@@ -36,8 +37,17 @@ from paper_assets.pipeline.step import (
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import ChangesPage, PageOfChanges, PlaceLost, Source
-from paper_assets.sources.table import DayOfPapers, open_days, sources_of_days
-from paper_assets.stores.harvests import KeptPage, Place, follow_days, keep_listing, keep_page, note_failure, place_of
+from paper_assets.sources.table import DayOfPapers, open_listings, sources_of_days
+from paper_assets.stores.harvests import (
+    KeptPage,
+    Place,
+    asked_days,
+    follow_days,
+    keep_listing,
+    keep_page,
+    note_failure,
+    place_of,
+)
 from paper_assets.stores.paper_merging import DayChange
 from paper_assets.stores.papers import day_fingerprints, papers_between
 from paper_assets.stores.warehouse import Warehouse
@@ -61,6 +71,7 @@ def keep_day(
     *,
     now: datetime,
     accept_fewer: bool = False,
+    categories: Sequence[str] = (),
 ) -> KeptDay:
     """Replace the day of every source that returned its papers; the papers of a source that failed are kept.
 
@@ -77,7 +88,15 @@ def keep_day(
             note_failure(warehouse, [day], str(found.failures[source.name]), source=source.prefix)
         if source.name in found.papers:
             kept.append(enrich_papers(found.papers[source.name]))
-            listing = keep_listing(warehouse, day, kept[-1].papers, source=source.prefix, now=now, believe=accept_fewer)
+            listing = keep_listing(
+                warehouse,
+                day,
+                kept[-1].papers,
+                source=source.prefix,
+                now=now,
+                believe=accept_fewer,
+                categories=categories,
+            )
             changes.append(listing.change)
             if listing.doubt is not None:
                 remedy = f"`paper-assets fetch --day {day} --accept-fewer`"
@@ -144,7 +163,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         if source.prefix:
             follow_days(workspace.warehouse, days_of(partitions), source=source.prefix)
     asked = workspace.settings.model_copy(update={"categories": followed_categories(workspace.settings)})
-    with open_days(sources, replace(workspace.access, settings=asked)) as papers_of_day:
+    with open_listings(sources, replace(workspace.access, settings=asked)) as papers_of_day:
 
         def fetch(partition: Partition) -> bool:
             day = partition.of_day
@@ -159,6 +178,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
                 enrich_papers,
                 now=workspace.clock(),
                 accept_fewer=bool(workspace.options.get(ACCEPT_FEWER)),
+                categories=asked.categories,
             )
             fetched.scholar[day], fetched.changes[day] = kept.enriched, kept.change
             if found.failure:
@@ -169,7 +189,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             workspace.log.info(f"{day}: {len(kept.enriched.papers)} papers, {kept.change}")
             return True
 
-        new, failures = make_each(partitions, fetch)
+        # The newest day proves that its announcement was made; the days asked after it are then complete.
+        new, failures = make_each(partitions, fetch, newest_first=True)
     for partition, failure in failures.items():
         workspace.log.error(f"{partition}: {failure}")
     not_asked = [each for each in partitions if each not in new and each not in failures]
@@ -188,6 +209,39 @@ def _also_changed(workspace: Workspace, fetched: _Fetched, new: Collection[Parti
     days = {other for change in fetched.changes.values() for other in change.other_days}
     days |= {day for day, change in fetched.changes.items() if change.added or change.updated or change.removed}
     return [Partition(day) for day in sorted(days) if first <= day <= last and Partition(day) not in new]
+
+
+def due_days(workspace: Workspace, now: datetime) -> list[OpenDay]:
+    """Return the recent days that some source has to be asked for at `now`, newest first (S7)."""
+    due = {day.day: day for states in _open_days(workspace, now) for day in reversed(states) if day.state == "due"}
+    return [due[day] for day in sorted(due, reverse=True) if day >= workspace.settings.first_day]
+
+
+def recent_days(workspace: Workspace, now: datetime) -> list[OpenDay]:
+    """Return the state of the last days at the first source of days, ascending."""
+    first = _open_days(workspace, now)[:1]
+    return [day for states in first for day in states if day.day >= workspace.settings.first_day]
+
+
+def _open_days(workspace: Workspace, now: datetime) -> list[list[OpenDay]]:
+    """Return the recent days of each source."""
+    since = now.astimezone(UTC).date() - timedelta(days=OPEN_DAYS)
+    return [open_days(now, asked, source.announces) for source, asked in _asked(workspace, since)]
+
+
+def days_asked(workspace: Workspace, *, since: date) -> set[date]:
+    """Return the days from `since` on that every source has answered, for the categories followed now."""
+    return set.intersection(*(set(asked) for _, asked in _asked(workspace, since)))
+
+
+def _asked(workspace: Workspace, since: date) -> list[tuple[Source, dict[date, AskedDay]]]:
+    """Return each source that has days of its own ids, in the order of the table, with its answers."""
+    categories = followed_categories(workspace.settings)
+    return [
+        (source, asked_days(workspace.warehouse, source=source.prefix, categories=categories, since=since))
+        for source in sources_of_days(workspace.settings)
+        if source.prefix
+    ]
 
 
 def day_reports(workspace: Workspace, days: Sequence[date]) -> dict[date, Report]:

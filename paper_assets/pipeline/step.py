@@ -289,15 +289,17 @@ def make_each(
     make: Callable[[Partition], bool],
     *,
     in_order: bool = False,
+    newest_first: bool = False,
     progress: Progress = ignore_progress,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
-    """Make each partition, ascending; a failure stops only partitions that depend on it.
+    """Make each partition, ascending or `newest_first`; a failure stops only partitions that depend on it.
 
     After a failure of `STOPS_ALL` nothing more is tried. Returns (new, failures).
     """
     new: dict[Partition, bool] = {}
     failures: dict[Partition, PaperAssetsError] = {}
-    for number, partition in enumerate(ascending(partitions)):
+    ordered = ascending(partitions)
+    for number, partition in enumerate(reversed(ordered) if newest_first else ordered):
         progress(number, len(partitions))
         if in_order and any(failed.profile == partition.profile for failed in failures):
             continue

@@ -9,6 +9,7 @@ from datetime import date
 
 import requests
 
+from paper_assets import announcements
 from paper_assets import paper_id as arxiv_ids
 from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV as ID_SOURCE
@@ -122,6 +123,7 @@ ARXIV = Source(
     named_by=_named_by,
     texts=_texts,
     open_days=_days,
+    announces=announcements.arxiv,
     open_changes=_changes,
     sets_of=arxiv_oai.sets_of,
     find=_find,

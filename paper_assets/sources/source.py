@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
+from paper_assets.announcements import Calendar, daily
 from paper_assets.errors import InvalidInput, NetworkError, SourceError
 from paper_assets.paper import Paper
 from paper_assets.paper_id import PaperId
@@ -156,6 +157,8 @@ class Source:
     # The papers that it lists for a day (UTC), all of them or an error, each once, under its ids; as long as
     # the context is open. Some may be of the day before or after, by the date of their first submission.
     open_days: Callable[[Access], AbstractContextManager[PapersOfDay]] | None = None
+    # When it makes papers public, which decides when its days are asked for (S7).
+    announces: Calendar = daily
     # The changes in one of its sets between two days, page by page, while the context is open. Raises PlaceLost.
     open_changes: Callable[[Access], AbstractContextManager[PageOfChanges]] | None = None
     # The sets with the papers of these categories. Raises InvalidInput.

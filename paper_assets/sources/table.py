@@ -76,7 +76,7 @@ class DayOfPapers:
 
 
 @contextmanager
-def open_days(sources: Sequence[Source], access: Access) -> Iterator[Callable[[date], DayOfPapers]]:
+def open_listings(sources: Sequence[Source], access: Access) -> Iterator[Callable[[date], DayOfPapers]]:
     """Return a function that fetches one day after another. After a source asks to slow down, no further day is
     requested from it.
     """

@@ -19,6 +19,7 @@ from typing import Literal
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from paper_assets.announcements import AskedDay
 from paper_assets.errors import StoreBusy
 from paper_assets.paper import Paper, paper_schema, papers_from_table
 from paper_assets.stores.paper_merging import (
@@ -173,11 +174,19 @@ class DayTrouble:
 
 
 def keep_listing(
-    warehouse: Warehouse, day: date, papers: Sequence[Paper], *, source: str, now: datetime, believe: bool = False
+    warehouse: Warehouse,
+    day: date,
+    papers: Sequence[Paper],
+    *,
+    source: str,
+    now: datetime,
+    believe: bool = False,
+    categories: Sequence[str] = (),
 ) -> KeptListing:
     """Replace the day by a source's answer, unless the answer has doubtfully few papers.
 
-    `now`: aware UTC time of the answer. `believe`: accept the answer whatever it lacks. Raises StoreError.
+    `now`: aware UTC time of the answer. `believe`: accept the answer whatever it lacks. `categories`: those that were
+    asked for. Raises StoreError.
     """
     doubts: list[Doubt] = []
     answer = sha256(",".join(sorted(paper.paper_id for paper in papers)).encode()).hexdigest()[:32]
@@ -191,6 +200,9 @@ def keep_listing(
             doubt = Doubt(stored=removal.stored, answered=len(papers), since=since)
             doubts.append(doubt)
         _note(connection, source, day, papers=len(papers), doubt=doubt, answer=answer)
+        if doubt is None:
+            newest = max((paper.published for paper in papers if paper.published), default=None)
+            _note_answer(connection, source, day, now=now, newest=newest, categories=categories)
         return doubt is None
 
     change = replace_day(warehouse, day, papers, source=source, may_remove=may_remove)
@@ -305,6 +317,38 @@ def _note(
             **dict(zip(("papers", "failure", "doubted", "doubted_papers", "doubted_at"), values, strict=True)),
         },
     )
+
+
+def _note_answer(
+    connection: DuckDBPyConnection,
+    source: str,
+    day: date,
+    *,
+    now: datetime,
+    newest: datetime | None,
+    categories: Sequence[str],
+) -> None:
+    connection.execute(
+        "update day_listings set asked_at = ?, newest = ?, categories = ? where source = ? and day = ?",
+        [stored_time(now), newest and stored_time(newest), sorted(categories), source, day],
+    )
+
+
+def asked_days(warehouse: Warehouse, *, source: str, categories: Sequence[str], since: date) -> dict[date, AskedDay]:
+    """Return the last believed answer for each day from `since` on that was asked for all these categories."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select day, asked_at, papers, newest
+            from day_listings
+            where source = $source and day >= $since and asked_at is not null and list_has_all(categories, $categories)
+            """,
+            {"source": source, "since": since, "categories": list(categories)},
+        ).fetchall()
+    return {
+        day: AskedDay(asked_at=read_time(asked_at), papers=papers, newest=newest and read_time(newest))
+        for day, asked_at, papers, newest in rows
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from starlette.testclient import TestClient
 
+from paper_assets.announcements import announced_days
 from paper_assets.errors import InvalidInput, LLMNotConfigured
 from paper_assets.interfaces import background
-from paper_assets.interfaces.cli.graph import last_days, unfinished_days
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.locks import store_lock
@@ -50,7 +50,7 @@ def today() -> date:
 def papers(today: date, days: int = 7) -> list[Paper]:
     return [
         invented_paper(number, day, title=f"{text.capitalize()}, part {number}", categories=(category,))
-        for day in last_days(days, today)
+        for day in announced_days(datetime.now(UTC), days)
         for number, (text, category) in enumerate(zip(TEXTS * 3, ("cs.LG", "cs.CL", "stat.ML") * 3, strict=True))
     ]
 
@@ -83,7 +83,7 @@ def test_start_fetches_the_categories_of_the_profiles_and_ranks(desk: Desk, arxi
     assert {re.sub(r"\+AND.*| AND .*", "", request.query["search_query"]) for request in arxiv.requests} == {
         "(cat:cs.LG OR cat:stat.ML)"
     }
-    assert set(paper_counts(desk.warehouse)) == set(last_days(3, today))
+    assert set(paper_counts(desk.warehouse)) == set(announced_days(datetime.now(UTC), 3))
     asked = len(arxiv.requests)
     desk.run("start", "--days", "4", **reaching(arxiv))  # continues: only the fourth day is asked for
     assert len(arxiv.requests) == asked + 1
@@ -94,32 +94,22 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
 ) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "cs.CL"]}})
     desk.run("start", "--days", "2", **reaching(arxiv))
-    asked, day = len(arxiv.requests), last_days(2, today)[1]
+    asked, day = len(arxiv.requests), announced_days(datetime.now(UTC), 2)[1]
     arxiv.papers.append(invented_paper(999, day, title="Traffic forecasting, announced late", categories=("cs.LG",)))
     before = paper_counts(desk.warehouse)[day]
     desk.run("start", "--days", "2", **reaching(arxiv))
-    assert len(arxiv.requests) == asked, "nothing is asked twice on one date"
-    job = job_of(desk)
-    yesterday = {each: f"{today - timedelta(days=1)}" for each in job.fetched}
-    background.write_job(desk.folder / "data", replace(job, fetched=yesterday))
+    assert len(arxiv.requests) == asked, "nothing is asked twice after one announcement"
+    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcement
+        connection.execute("update day_listings set asked_at = asked_at - interval 2 days")
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked + 2
     assert paper_counts(desk.warehouse)[day] == before + 1
 
 
-def test_a_day_is_fetched_again_until_the_weekly_repair_would_leave_it() -> None:
-    day = date(2026, 3, 2)
-    assert unfinished_days([day], {}, date(2026, 3, 4)) == [day]
-    assert unfinished_days([day], {"2026-03-02": "2026-03-04"}, date(2026, 3, 4)) == []
-    assert unfinished_days([day], {"2026-03-02": "2026-03-04"}, date(2026, 3, 5)) == [day]
-    assert unfinished_days([day], {"2026-03-02": "2026-03-17"}, date(2026, 3, 20)) == [day]
-    assert unfinished_days([day], {"2026-03-02": "2026-03-18"}, date(2026, 3, 20)) == []
-
-
 def test_a_refusal_is_explained_and_what_came_before_is_ranked(desk: Desk, arxiv: LoopbackArxiv, today: date) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG"]}})
     refusals = [Answer(status=429, headers={"Retry-After": "3600"})] * 5
-    arxiv.script = [of_day(arxiv, last_days(1, today)[0]), *refusals]
+    arxiv.script = [of_day(arxiv, announced_days(datetime.now(UTC), 1)[0]), *refusals]
     process = desk.start("start", "--days", "2", **reaching(arxiv))
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
@@ -134,7 +124,7 @@ def test_without_a_profile_start_says_how_to_make_one(desk: Desk) -> None:
 def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: LoopbackArxiv, today: date) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG"]}})
     environ = {**desk.environment, **reaching(arxiv)}
-    arxiv.script = [*(of_day(arxiv, day) for day in last_days(2, today)), *[Answer(hang=True)] * 9]
+    arxiv.script = [*(of_day(arxiv, day) for day in announced_days(datetime.now(UTC), 2)), *[Answer(hang=True)] * 9]
     settings = load_settings(environ, desk.folder)
     app = build_app(PageDesk(settings=settings, environ={**os.environ, **environ}, token=TOKEN))
     with TestClient(app, base_url="http://127.0.0.1", headers={"origin": "http://127.0.0.1"}) as client:
@@ -160,7 +150,7 @@ def test_the_page_starts_stops_and_continues_the_work(desk: Desk, arxiv: Loopbac
         assert job is not None
         assert (job.state, job.message) == ("done", None)
         assert len(arxiv.requests) == asked + 7 - 2
-        assert latest_ranking_day(desk.warehouse, "traffic") == last_days(1, today)[0]
+        assert latest_ranking_day(desk.warehouse, "traffic") == announced_days(datetime.now(UTC), 1)[0]
         assert client.get("/p/traffic/first?watch=1").url.path == "/p/traffic"
 
 

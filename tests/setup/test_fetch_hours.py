@@ -78,7 +78,7 @@ def test_the_zone_of_the_machine_is_found_or_is_utc(tmp_path: Path) -> None:
 
 def test_the_command_shows_and_changes_the_hours_and_the_workflow_follows(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert "06:30 (UTC) every day" in desk.run("service", "hours")
+    assert "01:30 (UTC) every day" in desk.run("service", "hours")
     output = desk.run("service", "hours", "--at", "07:15", "--weekdays", "mon-fri", "--zone", "Asia/Seoul")
     assert "07:15 (Asia/Seoul) on Monday to Friday" in output
     desk.run("service", "github-actions")

@@ -25,7 +25,7 @@ from paper_assets.sources import table
 from paper_assets.sources.polite_http import ask
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Access, PapersOfDay, PaperText, Source, SourceRecord
-from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days
+from paper_assets.sources.table import DayOfPapers, open_listings, page_of, sources_of_days
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
@@ -114,7 +114,7 @@ def fetch(clients: Clients, *days: date, accept_fewer: bool = False) -> list[Day
     """Fetch the days and keep them."""
     sources = sources_of_days(clients.settings)
     access = Access(settings=clients.settings, environ=clients.environ)
-    with open_days(sources, access) as fetch_day:
+    with open_listings(sources, access) as fetch_day:
         found = [fetch_day(day) for day in days]
     for day, papers in zip(days, found, strict=True):
         keep_day(

@@ -21,7 +21,7 @@ from paper_assets.sources.biorxiv import BIORXIV, MEDRXIV
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.sources.semantic_scholar import Enriched
 from paper_assets.sources.source import Access
-from paper_assets.sources.table import DayOfPapers, open_days, page_of, sources_of_days, texts_of
+from paper_assets.sources.table import DayOfPapers, open_listings, page_of, sources_of_days, texts_of
 from paper_assets.stores.papers import find_paper, papers_between
 from tests.loopback import Answer, Request, serving
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
@@ -107,7 +107,7 @@ def access(folder: Path, api: LoopbackBiorxiv, **more: str) -> Clients:
 
 
 def day_of(clients: Clients, source: Any = BIORXIV) -> Any:
-    with open_days([source], Access(settings=clients.settings)) as fetch:
+    with open_listings([source], Access(settings=clients.settings)) as fetch:
         found = fetch(DAY)
     return found.failure or found.papers[source.name]
 
@@ -182,7 +182,7 @@ def test_its_papers_are_listed_and_ranked_beside_arxivs_and_never_collide(tmp_pa
     with loopback_arxiv([mine]) as arxiv, server(record(), record(server="medRxiv")) as api:
         clients = access(tmp_path, api, PAPER_ASSETS_ARXIV_URL=arxiv.url)
         sources = sources_of_days(clients.settings)
-        with open_days(sources, Access(settings=clients.settings)) as fetch:
+        with open_listings(sources, Access(settings=clients.settings)) as fetch:
             found: DayOfPapers = fetch(DAY)
         keep_day(clients.warehouse, DAY, found, sources, lambda papers: Enriched(papers=list(papers)), now=NOW)
     stored = papers_from_table(papers_between(clients.warehouse, DAY, DAY))

@@ -83,7 +83,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "profile": ("profile", "profile", "Make, show, change and remove profiles: what you want to read."),
         "library": ("exchange", "library", "Import the papers of your library as liked papers."),
         "import": ("graph", "import_files", "Import papers from files."),
-        "fetch": ("graph", "fetch", "Fetch the papers of a day from arXiv, replacing what is stored for that day."),
+        "fetch": ("graph", "fetch", "Fetch papers from arXiv: those of a day, or of the days that are due."),
         "harvest": (
             "graph",
             "harvest",

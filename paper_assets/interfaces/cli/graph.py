@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from paper_assets.announcements import announced_days
 from paper_assets.defs import runs
-from paper_assets.defs.fetching import ANNOUNCED_AFTER, REPAIRED_DAYS
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job
@@ -38,7 +38,7 @@ from paper_assets.pipeline import papers
 from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
-from paper_assets.pipeline.step import Made, Partition
+from paper_assets.pipeline.step import STOPS_ALL, Made, Partition
 from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
@@ -101,14 +101,31 @@ def import_files(
 
 
 def fetch(
-    day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of first submission (UTC).")],
+    day: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of first submission (UTC); default: the days due.")
+    ] = None,
     to: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Last day, to fetch several days.")] = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Fetch the days of the last week that are due (the default).")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --due: as if it were this time, such as 2026-03-02T01:30Z.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --due: print the days and why; fetch nothing.")
+    ] = False,
     accept_fewer: Annotated[
         bool, typer.Option(help="Accept an answer with far fewer papers than are stored, and remove the missing ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the papers of a day from arXiv, replacing what is stored for that day."""
+    """Fetch papers from arXiv: those of a day, or of the days that are due."""
+    if day is None:
+        if to is not None or accept_fewer:
+            raise InvalidInput("--to and --accept-fewer need --day")
+        return _fetch_due(_moment(at) if at else datetime.now(UTC), dry_run=dry_run, as_json=as_json)
+    if due or at or dry_run:
+        raise InvalidInput("give --day, or --due with --at and --dry-run")
     first, last = parse_day(day, "--day"), parse_day(to or day, "--to")
     with open_desk() as (workspace, instance):
         if not workspace.settings.first_day <= first <= last <= datetime.now(UTC).date():
@@ -123,6 +140,41 @@ def fetch(
     if as_json:
         return print_json(counts)
     print_table("papers by day", ["day", "papers"], sorted(counts.items()))
+
+
+def _moment(text: str) -> datetime:
+    """Return a time given on the command line, in UTC unless it names another zone. Raises InvalidInput."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidInput(f"--at: {text[:40]!r} is not a time; write it as 2026-03-02T01:30Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _fetch_due(now: datetime, *, dry_run: bool, as_json: bool) -> None:
+    """Fetch the days that are due, newest first; a failed day stops no other. Raises the failure of the newest."""
+    failures: list[PaperAssetsError] = []
+    with open_desk() as (workspace, instance):
+        workspace = replace(workspace, clock=lambda: now)
+        days = papers.due_days(workspace, now)
+        for each in () if dry_run else days:
+            try:
+                _warn_of_unanswered(runs.fetch_days(instance, workspace, papers.STEP, [Partition(each.day)]))
+            except PaperAssetsError as fault:
+                failures.append(fault)
+                if isinstance(fault, STOPS_ALL):
+                    break
+        counts = paper_counts(workspace.warehouse)
+    rows = [{"day": f"{each.day}", "reason": each.reason, "papers": counts.get(each.day, 0)} for each in days]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        title = "days that are due" if dry_run else "fetched days"
+        print_table(title, ["day", "why", "papers"], [tuple(row.values()) for row in rows])
+    else:
+        say("No day is due: everything that is announced is fetched.")
+    if failures:
+        raise failures[0]
 
 
 def _warn_of_unanswered(made: Made) -> None:
@@ -231,10 +283,10 @@ def _counts(outcome: Mapping[str, Any]) -> str:
 
 
 def fetch_and_rank(days: int, only: str | None) -> None:
-    """Fetch the last `days` complete days, newest first, and rank. A day that was fetched today is not fetched again.
+    """Fetch the last `days` days of which papers are announced, newest first, and rank.
 
-    On a later date a day is fetched again as long as arXiv may announce more of its papers (`unfinished_days`). Raises
-    InvalidProfile without a profile, and the source's error after ranking the papers that could be fetched.
+    A day that was fetched is fetched again only if it is due. Raises InvalidProfile without a profile, and the source's
+    error after ranking the papers that could be fetched.
     """
     settings = read_settings()
     profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
@@ -242,31 +294,24 @@ def fetch_and_rank(days: int, only: str | None) -> None:
         raise InvalidProfile("there is no profile yet; make one with `paper-assets profile new`")
     if only is not None and only not in profiles.readable:
         raise InvalidProfile(profiles.faults.get(only, f"there is no profile {only[:60]!r} in {settings.profiles_dir}"))
-    today = datetime.now(UTC).date()
-    wanted = [day for day in last_days(days, today) if day >= settings.first_day]
+    now = datetime.now(UTC)
+    wanted = [day for day in announced_days(now, days) if day >= settings.first_day]
     if not wanted:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
-    categories = followed_categories(settings)
     this = str(this_process())
 
     def follow(before: Job | None) -> Job:
-        """Describe this command, with the days that the one before has fetched."""
-        known = before if before and before.categories == categories else Job()
-        again = set(unfinished_days(wanted, known.fetched, today))
-        counts = {f"{day}": known.counts[f"{day}"] for day in wanted if day not in again and f"{day}" in known.counts}
+        """Describe this command."""
         return Job(
             arguments=tuple(sys.argv[1:]),
             title=before.title if before and before.process == this else f"paper-assets start --days {days}",
             profile=only,
             total=len(wanted),
-            counts=counts,
-            fetched={day: known.fetched[day] for day in counts},
-            categories=categories,
             process=this,
         )
 
     job = background.take_over(settings.home, follow)
-    failure = _fetched(settings, job, wanted, today)
+    failure = _fetched(settings, job, wanted, now)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
     say("Embedding and ranking the papers …")
@@ -280,11 +325,16 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
 
 
-def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> PaperAssetsError | None:
-    """Fetch the days one by one; return the failure that stopped it, or raise it if no paper is stored."""
+def _fetched(settings: Settings, job: Job, wanted: list[date], now: datetime) -> PaperAssetsError | None:
+    """Fetch the days one by one, except those already fetched that cannot have grown since.
+
+    Return the failure that stopped it, or raise it if no paper is stored.
+    """
     with open_desk() as (workspace, instance):
-        stored = paper_counts(workspace.warehouse)  # fewer than counted where a day was deleted meanwhile
-        counts = {day: count for day, count in job.counts.items() if stored.get(date.fromisoformat(day), 0) >= count}
+        stored = paper_counts(workspace.warehouse)
+        due = {each.day for each in papers.due_days(workspace, now)}
+        known = papers.days_asked(workspace, since=wanted[-1]) - due
+        counts = {f"{day}": stored.get(day, 0) for day in wanted if day in known}
         for number, day in enumerate(wanted, start=1):
             if f"{day}" in counts:
                 continue
@@ -306,27 +356,5 @@ def _fetched(settings: Settings, job: Job, wanted: list[date], today: date) -> P
                 )
             _warn_of_unanswered(made)
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
-            job = replace(job, fetched={**job.fetched, f"{day}": f"{today}"})
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
     return None
-
-
-def last_days(days: int, today: date) -> list[date]:
-    """Return the newest days whose papers arXiv has announced, newest first, so that a stop leaves the most useful."""
-    newest = today - ANNOUNCED_AFTER
-    return [newest - timedelta(days=back) for back in range(days)]
-
-
-def unfinished_days(wanted: list[date], fetched: Mapping[str, str], today: date) -> list[date]:
-    """Return the days to fetch: those never fetched, and those fetched before today while they could still grow.
-
-    `fetched`: by day the date on which it was fetched last. arXiv announces some papers late; as in the weekly repair,
-    a day is complete `REPAIRED_DAYS` days after the schedule fetches it.
-    """
-    complete_after = ANNOUNCED_AFTER + timedelta(days=REPAIRED_DAYS)
-
-    def is_finished(day: date) -> bool:
-        last = fetched.get(f"{day}")
-        return last is not None and (last == f"{today}" or date.fromisoformat(last) - day >= complete_after)
-
-    return [day for day in wanted if not is_finished(day)]

@@ -12,6 +12,7 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from paper_assets.announcements import announced_days, closing
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.interfaces import background
@@ -41,7 +42,6 @@ from paper_assets.stores.rankings import latest_ranking_day, ranking_inputs
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
 _REFRESH = 2  # seconds
-_ANNOUNCED_WITHIN = timedelta(days=2)  # of a day, arXiv announces its papers
 _PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes a few
 
 
@@ -69,7 +69,7 @@ def show_first(request: Request) -> Response:
         default=_DEFAULT_DAYS,
         stored=stored,
         interval=desk.settings.request_interval,
-        newest=now().date() - _ANNOUNCED_WITHIN,
+        newest=announced_days(now(), 1)[0],
         ranked=latest_ranking_day(desk.warehouse, profile) is not None,
     )
 
@@ -108,7 +108,7 @@ def missing_list(request: Request, *, view: str) -> Response | None:
         stored=any(day is None or day - _window(desk, name) < each <= day for each in counts),
         fetched=day in counts,
         possible=day is not None and desk.settings.first_day <= day <= today,
-        recent=day is not None and day > today - _ANNOUNCED_WITHIN,
+        recent=day is not None and now() < closing(day),
         first_day=desk.settings.first_day,
         job=job,
         working=working,

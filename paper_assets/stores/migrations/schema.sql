@@ -281,6 +281,9 @@ create table day_listings (
     doubted varchar, -- hash of an answer with far fewer papers, which was not accepted
     doubted_papers integer, -- in that answer
     doubted_at timestamp, -- when it first came
+    asked_at timestamp, -- of the last accepted answer
+    newest timestamp, -- submission in it
+    categories varchar[], -- that were asked for
     primary key (source, day)
 );
 
