@@ -104,7 +104,7 @@ def test_a_wrong_hour_is_explained_beside_its_field(
     refused = client.post("/settings", data={**MORNING, **change})
     assert refused.status_code == 400
     assert f'id="{field}-fault" role="alert">{words}' in refused.text
-    assert "06:30 (UTC) every day" in client.get("/settings").text
+    assert "01:30 (UTC) every day" in client.get("/settings").text
 
 
 def test_a_model_is_saved_after_its_test_call_and_its_key_is_never_shown(desk: Desk, client: TestClient) -> None:
