@@ -6,7 +6,8 @@
 - While Chroma cannot answer (it is being filled, in use, damaged or missing), SQL compares every document.
 
 Both ways give a document the same score: (1 - share) * cosine + share * words, where `words` is BM25 over the documents
-that meet the filter, as if there were no others. Nothing is kept in memory between two searches.
+that meet the filter, as if there were no others. Both first know only bounds of the cosine (`_possible`): in SQL a
+product in float32, of Chroma its distances. Those that can be among the best are scored again in float64 (`_best`).
 """
 
 import re
@@ -24,6 +25,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
 from paper_assets.retrieval.merge import Candidate, Policy, access, merge
 from paper_assets.settings import RetrievalConfig, Settings
+from paper_assets.small_files import file_state
 from paper_assets.stores.documents import (
     FIELDS,
     DataType,
@@ -44,7 +46,7 @@ _FACTOR_WITHOUT_WORDS = 1e-6  # factor of the cosine for documents that share no
 _SEVERAL, _FEWEST = 5, 100  # documents asked of Chroma: several times as many as wanted, and no fewer than these
 _MOST_BY_WORDS = 500  # documents outside Chroma's answer that are scored
 _NAMED_ONE_BY_ONE = 1_000  # ids that DuckDB looks up without reading the other documents
-_ROUNDING = 1e-4  # error of Chroma's distances, which it computes in float32
+_ROUNDING = 1e-4  # at least the error of a product of two unit vectors in float32, which Chroma computes too
 _LARGE, _MEMORY = 1_000_000_000, "600MB"  # bytes of a warehouse from which DuckDB's memory is limited, and the limit
 _AT_ONCE = 2_000  # texts in memory at once while phrases are looked for
 
@@ -130,7 +132,8 @@ def search(
             matching = _matching(connection, data_type, where, None, model=model, vector=None)
             request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
             if request.method != "lexical":
-                way, answer = _by_chroma(corpus.index, request, matching, caller[0], corpus.config)
+                as_of = file_state(corpus.warehouse.files)
+                way, answer = _by_chroma(corpus.index, request, matching, caller[0], corpus.config, as_of=as_of)
         if answer is None:
             matching = _matching(connection, data_type, where, only, model=model, vector=vector)
             request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
@@ -163,31 +166,32 @@ def _by_sql(request: _Request, matching: _Matching, config: RetrievalConfig) -> 
     words = np.zeros(len(matching.doc_ids))
     if request.method != "vector" or not matching.embedded.all():
         words = _word_shares(request, matching, config)
-    scores = _scores(request, matching.cosines, words, config)
-    possible = np.flatnonzero(np.isfinite(scores))
-    if len(possible) > request.k:
-        among = scores[possible]
-        possible = possible[among >= np.partition(among, len(among) - request.k)[len(among) - request.k]]
-    ids: list[str] = matching.doc_ids.take(pa.array(possible)).to_pylist()
-    order = sorted(range(len(ids)), key=lambda at: (-scores[possible[at]], ids[at]))[: request.k]
-    documents = _documents(request, [ids[at] for at in order])
-    return tuple(_candidate(documents[ids[at]], float(scores[possible[at]]), "similarity") for at in order)
+    low, high = matching.cosines - _ROUNDING, matching.cosines + _ROUNDING
+    rows = np.flatnonzero(_possible(request, low, high, words, config))
+    best = _best(request, matching, rows, _cosines(request, matching, rows), words, config)
+    documents = _documents(request, list(best))
+    return tuple(_candidate(documents[doc_id], score, "similarity") for doc_id, score in best.items())
 
 
 def _by_chroma(
-    index: VectorIndex, request: _Request, matching: _Matching, owner: str | None, config: RetrievalConfig
+    index: VectorIndex,
+    request: _Request,
+    matching: _Matching,
+    owner: str | None,
+    config: RetrievalConfig,
+    *,
+    as_of: str | None,
 ) -> tuple[str, tuple[Candidate, ...] | None]:
     """Merge Chroma's nearest documents with those that can win by their words; return the way and the answer.
 
     The cosine of any other document is at most that of Chroma's last one. Of those that could still be among the best
     by their words, the `_MOST_BY_WORDS` with the most words are added. The answer is None, and the way says why, if
-    Chroma cannot answer or if too many documents are equally good.
+    Chroma cannot answer or if too many documents are equally good. `as_of`: the state of the database's files.
     """
     import pyarrow.compute as pc
 
     if request.vector is None or request.model is None:
         return "SQL", None
-    held = matching.embedded & matching.public
     answer = nearest(
         index,
         request.connection,
@@ -195,50 +199,78 @@ def _by_chroma(
         request.vector,
         k=max(_SEVERAL * request.k, _FEWEST),
         model=request.model,
+        as_of=as_of,
     )
     if answer.reason:
         return f"SQL: {answer.reason}", None
-    documents = _documents(request, answer.ids)
-    near = [documents[each] for each in answer.ids]
-    cosines = _cosines(near)
-    if (np.abs(1.0 - np.array(answer.distances) - cosines) > _ROUNDING).any():
-        return "SQL: the Chroma folder holds other vectors than the database", None
     words = np.zeros(len(matching.doc_ids))
     if request.method != "vector" or not matching.embedded.all():
         words = _word_shares(request, matching, config)
-    rows = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
-    best = np.sort(_scores(request, cosines, words[rows], config))[::-1][: request.k]
+    named = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
+    near = 1.0 - np.array(answer.distances)
     # What the others can reach: private documents anything, public ones the cosine of the last one that was named.
-    last = 1.0 - answer.distances[-1] + _ROUNDING if answer.distances else 1.0
-    reach = np.where(matching.embedded, np.where(matching.public, last, 1.0), np.nan)
-    reachable = _scores(request, reach, words, config)
-    possible = reachable >= (best[-1] if len(best) == request.k else -np.inf)
-    possible[rows] = False
+    last = near[-1] + _ROUNDING if len(near) else 1.0
+    low = np.where(matching.embedded, -1.0, np.nan)
+    high = np.where(matching.embedded, np.where(matching.public, last, 1.0), np.nan)
+    low[named], high[named] = near - _ROUNDING, near + _ROUNDING
+    possible = _possible(request, low, high, words, config)
+    near_rows = named[possible[named]]
+    possible[named] = False
+    held = matching.embedded & matching.public
     if len(answer.ids) == np.count_nonzero(held):
         possible &= ~held  # all of them were named
     if (many := np.count_nonzero(possible)) > _MOST_BY_WORDS:
+        reachable = _scores(request, high, words, config)
         possible &= reachable >= np.partition(reachable[possible], many - _MOST_BY_WORDS)[many - _MOST_BY_WORDS]
     if np.count_nonzero(possible) > 2 * _MOST_BY_WORDS:
         return "SQL: too many documents are as near as the last one that Chroma named", None
-    others = _documents(request, matching.doc_ids.filter(pa.array(possible)).to_pylist())
-    share_of = dict(zip(answer.ids, words[rows].tolist(), strict=True))
-    share_of |= zip(matching.doc_ids.filter(pa.array(possible)).to_pylist(), words[possible].tolist(), strict=True)
-    documents |= others
-
-    def exact(candidates: Sequence[Candidate]) -> list[float]:
-        ids = [each.doc_id for each in candidates]
-        shares = np.array([share_of[each] for each in ids], dtype=np.float64)
-        scores: list[float] = _scores(request, _cosines([documents[each] for each in ids]), shares, config).tolist()
-        return scores
-
-    by_meaning = [_candidate(*each, "distance") for each in zip(near, answer.distances, strict=True)]
-    by_words = [_candidate(each, share_of[each["doc_id"]], "similarity") for each in others.values()]
-    merged = merge([by_meaning, by_words], policy=Policy(owner=owner), comparable=True, rerank=exact, limit=request.k)
+    rows = np.concatenate([near_rows, np.flatnonzero(possible)])
+    cosines = _cosines(request, matching, rows)
+    if not ((cosines >= low[rows]) & (cosines <= high[rows]))[: len(near_rows)].all():
+        return "SQL: the Chroma folder holds other vectors than the database", None
+    best = _best(request, matching, rows, cosines, words, config)
+    documents = _documents(request, list(best))
+    distances = dict(zip(answer.ids, answer.distances, strict=True))
+    by_meaning = [_candidate(documents[each], distances[each], "distance") for each in distances if each in best]
+    by_words = [_candidate(documents[each], best[each], "similarity") for each in best if each not in distances]
+    merged = merge(
+        [by_meaning, by_words],
+        policy=Policy(owner=owner),
+        comparable=True,
+        rerank=lambda candidates: [best[each.doc_id] for each in candidates],
+        limit=request.k,
+    )
     return "Chroma", merged.candidates
 
 
-def _cosines(documents: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
-    return np.array([each["cosine"] for each in documents], dtype=np.float64)
+def _possible(
+    request: _Request,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    words: NDArray[np.float64],
+    config: RetrievalConfig,
+) -> NDArray[np.bool_]:
+    """Return whether each document can be among the k best, if its cosine is from `low` to `high` (NaN: no vector)."""
+    most = _scores(request, high, words, config)
+    least = _scores(request, low, words, config)
+    worst = np.partition(least, len(least) - request.k)[len(least) - request.k] if len(least) > request.k else -np.inf
+    possible: NDArray[np.bool_] = np.isfinite(most) & (most >= worst)
+    return possible
+
+
+def _best(
+    request: _Request,
+    matching: _Matching,
+    rows: NDArray[np.integer],
+    cosines: NDArray[np.float64],
+    words: NDArray[np.float64],
+    config: RetrievalConfig,
+) -> dict[str, float]:
+    """Return the ids and scores of the k best of these rows, best first, ties by id."""
+    scores: list[float] = _scores(request, cosines, words[rows], config).tolist()
+    ids: list[str] = matching.doc_ids.take(pa.array(rows, pa.int64())).to_pylist()
+    scored = sorted((-score, doc_id) for score, doc_id in zip(scores, ids, strict=True) if score > -np.inf)
+    return {doc_id: -score for score, doc_id in scored[: request.k]}
 
 
 def _scores(
@@ -322,13 +354,17 @@ def _matching(
     model: str | None,
     vector: NDArray[np.float32] | None,
 ) -> _Matching:
-    """Read what decides about each document that meets the filter: the one statement over the vectors."""
+    """Read what decides about each document that meets the filter: the one statement over the vectors.
+
+    The cosines are computed in float32, with an error below `_ROUNDING`.
+    """
     condition = condition_of(where)
-    among = ""
+    # Looking up each vector costs as much as comparing it, so only where a filter leaves few.
+    among, these = "", "" if _caller(where) and only is None else "and text_hash in (select text_hash from matching)"
     if only is not None:
         connection.register("only_papers", pa.table({"paper_id": only}))
         among = "and paper_id in (from only_papers)"
-    cosine = "0.0::double" if vector is None else "list_inner_product(vector::double[], ?::double[])"
+    cosine = "0.0::double" if vector is None else "list_inner_product(vector, ?::float[])::double"
     found = connection.sql(
         f"""
         with
@@ -340,7 +376,7 @@ def _matching(
         meaning as (
             select text_hash, {cosine} as cosine
             from embeddings
-            where model = ? and text_hash in (select text_hash from matching)
+            where model = ? {these}
         )
         select doc_id, public, cosine, number, words
         from matching
@@ -358,8 +394,33 @@ def _matching(
     )
 
 
+def _cosines(request: _Request, matching: _Matching, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the exact cosines of these rows, NaN without a vector."""
+    import pyarrow.compute as pc
+
+    if request.vector is None or not len(rows):
+        return matching.cosines[rows]
+    ids = matching.doc_ids.take(pa.array(rows, pa.int64()))
+    request.connection.register("asked_documents", pa.table({"doc_id": ids}))
+    found = request.connection.sql(
+        """
+        select doc_id, list_inner_product(vector::double[], $vector::double[]) as cosine
+        from embeddings
+        join (
+            select doc_id, text_hash
+            from retrievable
+            where data_type = $data_type and doc_id in (from asked_documents)
+        ) as asked using (text_hash)
+        where model = $model
+        """,
+        params={"data_type": request.data_type, "model": request.model, "vector": request.vector.tolist()},
+    ).to_arrow_table()
+    cosines = found["cosine"].take(pc.index_in(ids, value_set=found["doc_id"].combine_chunks()))
+    return np.asarray(cosines.to_numpy(), dtype=np.float64)
+
+
 def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Read documents by id, with the exact cosine (NaN without a vector)."""
+    """Read documents by id."""
     if not doc_ids:
         return {}
     request.connection.register("asked_documents", pa.table({"doc_id": pa.array(doc_ids, pa.string())}))
@@ -367,24 +428,13 @@ def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str,
     if len(doc_ids) <= _NAMED_ONE_BY_ONE:
         named = {f"id{number}": doc_id for number, doc_id in enumerate(doc_ids)}
         among = ", ".join(f"${name}" for name in named)
-    vector = None if request.vector is None else request.vector.tolist()
     rows = request.connection.sql(
         f"""
-        with asked as (
-            select doc_id, text, text_hash, {", ".join(FIELDS)}
-            from retrievable
-            where data_type = $data_type and doc_id in ({among})
-        ),
-        meaning as (
-            select text_hash, list_inner_product(vector::double[], $vector::double[]) as cosine
-            from embeddings
-            where model = $model and text_hash in (select text_hash from asked)
-        )
-        select asked.* exclude (text_hash), coalesce(cosine, 'nan'::double) as cosine
-        from asked
-        left join meaning using (text_hash)
+        select doc_id, text, {", ".join(FIELDS)}
+        from retrievable
+        where data_type = $data_type and doc_id in ({among})
         """,  # noqa: S608
-        params={"data_type": request.data_type, "model": request.model, "vector": vector, **named},
+        params={"data_type": request.data_type, **named},
     ).to_arrow_table()
     return {row["doc_id"]: row for row in rows.to_pylist()}
 

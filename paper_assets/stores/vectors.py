@@ -6,10 +6,14 @@ archive of best practices; private documents are not in it. DuckDB is the truth:
 
 Chroma is not safe between processes, and a killed writer can damage the folder so that opening it crashes. So:
 
-1. A client is opened inside the lock of the folder and closed before the lock is released. Writers wait for the lock,
-   a search does not (`nearest` returns a reason instead, and the search uses SQL).
-2. While a process has the folder open, a mark is beside it (`chroma.unfinished`), which stays if it is killed.
+1. A client is used inside the lock of the folder only. Writers wait for the lock, a search does not (`nearest` returns
+   a reason instead, and the search uses SQL).
+2. While a process opens the folder or writes to it, a mark is beside it (`chroma.unfinished`), which stays if it is
+   killed.
 3. On any doubt (a mark, another model, another number of entries, an error) the folder is removed and filled again.
+4. Opening and loading takes a hundred times as long as a query. So a process keeps the client of its last search, which
+   reads no file any more, and uses it again inside the lock as long as no file of the folder has changed: a client
+   answers from what it has loaded, whatever others write. Its own writers close it first.
 
 With the URL of a Chroma server instead of a folder the same code talks to the server, which needs no lock and no mark.
 """
@@ -18,6 +22,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass
@@ -32,7 +37,7 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import IndexUnusable, InvalidInput, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
-from paper_assets.small_files import make_private_folder
+from paper_assets.small_files import StateCache, file_state, make_private_folder
 from paper_assets.stores.documents import DOCUMENT_TYPES
 from paper_assets.stores.warehouse import Warehouse
 
@@ -44,6 +49,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule
 _MOST_BYTES = 20_000_000_000  # of another program's folder; anything larger is not a collection of rewrites
 _AT_ONCE = 2_000  # entries written by one call; Chroma takes at most 5,461
 _LARGEST = 300_000  # entries up to which a search opens the folder: Chroma loads all of them, 2 kB each
+_LONGEST_TURN = 1.0  # seconds that a search waits for another thread's, which takes some milliseconds
 _MOST_REPEATS = 40  # with 300 equal vectors the graph loses others: recall@10 .6 to 1.0; with 100 it is 1.0
 # Chroma keeps the newest changes, up to sync_threshold, in a log that it replays each time it is opened. With one
 # thread the graph depends on the order of the entries alone. ef_search: candidates of a query; recall@10 on
@@ -91,6 +97,18 @@ class Nearest(NamedTuple):
     reason: str | None = None
 
 
+class _Reader(NamedTuple):
+    """A client that stays open between two searches, and the state of the folder's files after it had loaded them."""
+
+    client: Any  # a ClientAPI; the protocol lacks `close`
+    files: str
+
+
+_readers: dict[Path, _Reader] = {}  # of this process, at most one
+_turn = threading.Lock()  # of the threads that search
+_stored_at = StateCache()  # what `_stored` returned, by the state of the database's files
+
+
 class _State(NamedTuple):
     """What a collection holds, according to the database."""
 
@@ -109,19 +127,24 @@ def nearest(
     k: int,
     model: str,
     where: dict[str, Any] | None = None,
+    as_of: str | None = None,
 ) -> Nearest:
-    """Ask Chroma for the k entries nearest to the vector. Never waits and never raises for a fault of Chroma."""
+    """Ask Chroma for the k entries nearest to the vector. Waits for no other process and raises for no fault of Chroma.
+
+    `as_of`: the state of the database's files, if it is known; what they hold is then computed once for each state.
+    """
     state = _states(connection).get(collection)
     if state is None or state.model != model:
         return Nearest([], [], "the Chroma folder is not filled yet")
-    if (state.entries, state.content) != _stored(connection, collection, model=model):
+    stored = _stored_at.get(f"{collection} {model}", lambda: _stored(connection, collection, model=model), as_of)
+    if (state.entries, state.content) != stored:
         return Nearest([], [], "the Chroma folder does not hold the newest changes yet")
     if state.repeats > _MOST_REPEATS:
         return Nearest([], [], f"one text is stored {state.repeats} times, among which Chroma's search gets lost")
     if state.entries > _LARGEST and not isinstance(index.place, str):
         return Nearest([], [], f"a Chroma folder of more than {_LARGEST:,} entries is too large for memory")
     try:
-        with _opened(index, deadline=0) as client:
+        with _reader_of(index) as client:
             rows = _checked(client, collection, state)
             question = np.ascontiguousarray(vector[None], dtype=np.float32)
             answer: Any = rows.query(query_embeddings=question, n_results=k, where=where, include=["distances"])
@@ -145,7 +168,7 @@ def update(index: VectorIndex, warehouse: Warehouse, collections: Sequence[str],
     with ExitStack() as held:
         if not isinstance(index.place, str):
             held.enter_context(store_lock(index.place, deadline=index.deadline))
-        doubt = "was in use when a process was killed" if index.mark and index.mark.exists() else None
+        doubt = "was in use when a process was killed" if _is_marked(index) else None
         if doubt is None:
             try:
                 return _update(index, warehouse, collections, model=model)
@@ -422,6 +445,7 @@ def _remove_all(index: VectorIndex, warehouse: Warehouse) -> list[str]:
 
 def _remove_folder(index: VectorIndex) -> None:
     if not isinstance(index.place, str) and index.place.exists():
+        _close_reader(index.place)
         try:
             shutil.rmtree(index.place)
         except OSError as fault:
@@ -435,54 +459,123 @@ def _opened(index: VectorIndex, *, deadline: float) -> Iterator["ClientAPI"]:
         with _client(index.place) as client:
             yield client
         return
-    if not (index.place / "chroma.sqlite3").is_file():
+    with store_lock(index.place, deadline=deadline), _marked(index), _client(index.place) as client:
+        yield client
+
+
+@contextmanager
+def _reader_of(index: VectorIndex) -> Iterator["ClientAPI"]:
+    """Return the client that this process keeps, inside the lock, after opening it if the folder has changed.
+
+    Raises StoreBusy, IndexUnusable, StoreError.
+    """
+    if isinstance(index.place, str):
+        with _client(index.place) as server:
+            yield server
+        return
+    if not _turn.acquire(timeout=_LONGEST_TURN):
+        raise StoreBusy(f"{index.place} is in use by another search")
+    try:
+        with store_lock(index.place, deadline=0), ExitStack() as opened:
+            reader = _readers.pop(index.place, None)
+            if reader and (_is_marked(index) or reader.files != file_state([index.place])):
+                reader.client.close()
+                reader = None
+            if reader is None:
+                for place in list(_readers):
+                    _close_reader(place)
+                opened.enter_context(_marked(index))
+            client = reader.client if reader else _connect(index.place)
+            try:
+                with _explained(index.place):
+                    yield client
+                files = reader.files if reader else file_state([index.place])
+            except BaseException:
+                client.close()
+                raise
+            if files is None:
+                client.close()
+            else:
+                _readers[index.place] = _Reader(client, files)
+    finally:
+        _turn.release()
+
+
+@contextmanager
+def _marked(index: VectorIndex) -> Iterator[None]:
+    """Mark the folder while it is being opened to read it: Chroma writes to its files even then, and a damaged one can
+    crash the process. Raises IndexUnusable if there is no folder or a mark.
+    """
+    if not (Path(index.place) / "chroma.sqlite3").is_file():
         raise _unusable(index, "does not exist yet")
-    with store_lock(index.place, deadline=deadline):
-        if index.mark and index.mark.exists():
-            raise _unusable(index, "was in use when a process was killed")
-        _set_mark(index)  # Chroma writes to its files even when it only reads, and a damaged one can crash the process
-        try:
-            with _client(index.place) as client:
-                yield client
-        finally:
-            if index.mark:
-                index.mark.unlink(missing_ok=True)
+    if _is_marked(index):
+        raise _unusable(index, "was in use when a process was killed")
+    _set_mark(index)
+    try:
+        yield
+    finally:
+        if index.mark:
+            index.mark.unlink(missing_ok=True)
+
+
+def _is_marked(index: VectorIndex) -> bool:
+    return index.mark is not None and index.mark.exists()
+
+
+def _close_reader(place: Path) -> None:
+    """Close the client that this process keeps of a folder, if any; the system behind it is shared with new clients."""
+    if reader := _readers.pop(place, None):
+        reader.client.close()
 
 
 @contextmanager
 def _client(place: Path | str) -> Iterator["ClientAPI"]:
     """Open and close a client. Raises IndexUnusable for a fault of Chroma, StoreError for a missing server."""
+    if not isinstance(place, str):
+        _close_reader(place)
+    client = _connect(place)
+    try:
+        with _explained(place):
+            yield client
+    finally:
+        client.close()
+
+
+def _connect(place: Path | str) -> Any:
+    """Return a client. Raises IndexUnusable, StoreUnwritable, StoreError."""
     import chromadb
-    import httpx
     from chromadb.config import Settings
-    from chromadb.errors import InternalError, NotFoundError
 
     settings = Settings(anonymized_telemetry=False)
-    client: Any
     if isinstance(place, str):
         parts = urlsplit(place)
         try:
-            client = chromadb.HttpClient(
+            return chromadb.HttpClient(
                 host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https", settings=settings
             )
         except ValueError:
             raise StoreError(f"no Chroma server answers at {place}; start it, or set a folder instead") from None
-    else:
-        try:
-            make_private_folder(place)
-            client = chromadb.PersistentClient(place, settings=settings)
-        except OSError as fault:
-            raise StoreUnwritable(f"cannot use {place}: {fault.strerror}; check permissions and free space") from None
-        except Exception as fault:
-            raise IndexUnusable(f"the Chroma folder {place} does not open ({_first_line(fault)})") from None
     try:
-        yield client
+        make_private_folder(place)
+        return chromadb.PersistentClient(place, settings=settings)
+    except OSError as fault:
+        raise StoreUnwritable(f"cannot use {place}: {fault.strerror}; check permissions and free space") from None
+    except Exception as fault:
+        raise IndexUnusable(f"the Chroma folder {place} does not open ({_first_line(fault)})") from None
+
+
+@contextmanager
+def _explained(place: Path | str) -> Iterator[None]:
+    """Turn a fault of Chroma into IndexUnusable, that of a server into StoreError."""
+    import httpx
+    from chromadb.errors import InternalError, NotFoundError
+
+    try:
+        yield
     except httpx.HTTPError as fault:
         raise StoreError(f"the Chroma server at {place} failed: {_first_line(fault)}; see its log") from None
     except (InternalError, NotFoundError) as fault:
         raise IndexUnusable(f"Chroma at {place} failed ({_first_line(fault)})") from None
-    finally:
-        client.close()
 
 
 def _collection(client: "ClientAPI", name: str) -> "Collection":

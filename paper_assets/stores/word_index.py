@@ -7,6 +7,7 @@ search, because a search begins with the documents that meet its filter.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -51,25 +52,22 @@ def holders_of(
     asked = pa.table(
         {
             "word": pa.array([form for word in words for form in word.forms], pa.string()),
-            "place": pa.array([place for place, word in enumerate(words) for _ in word.forms], pa.int32()),
+            "place": pa.array([place for place, word in enumerate(words) for _ in word.forms], pa.uint16()),
         }
     )
     connection.register("asked_words", asked)
-    found = connection.execute(
-        """
-        select place, number, sum(times)::integer as times
-        from postings
-        join asked_words using (word)
-        group by place, number
-        order by place, number
-        """
-    ).fetchnumpy()
+    found = connection.execute("select place, number, times from postings join asked_words using (word)").fetchnumpy()
     connection.unregister("asked_words")
-    borders = np.searchsorted(found["place"], np.arange(len(words) + 1))
-    return [
-        (found["number"][start:end], found["times"][start:end])
-        for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
-    ]
+    # Sorted and added up here: DuckDB needs three times as long, because it does not know that numbers are small.
+    order = np.argsort(found["place"], kind="stable")
+    borders = np.searchsorted(found["place"][order], np.arange(len(words) + 1)).tolist()
+    holders = []
+    for start, end in pairwise(borders):
+        rows = order[start:end]
+        times = np.bincount(found["number"][rows], weights=found["times"][rows])
+        numbers = np.flatnonzero(times)
+        holders.append((numbers.astype(np.int32), times[numbers].astype(np.int32)))
+    return holders
 
 
 def _write(connection: DuckDBPyConnection, new: pa.Table, *, first: int) -> None:

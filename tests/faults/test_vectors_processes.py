@@ -1,19 +1,30 @@
 """Concurrent and killed processes on one Chroma folder, and a full disk, lose nothing and answer nothing wrong."""
 
 import json
+import os
 import random
 import resource
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from chromadb.api.models.Collection import Collection
 
 from paper_assets.retrieval.merge import access
-from paper_assets.stores.vectors import VectorIndex
+from paper_assets.retrieval.search import Corpus, search
+from paper_assets.stores import vectors
+from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild
 from paper_assets.stores.warehouse import Warehouse
-from tests.chroma_folder import entries, fill, passage, store
+from tests.chroma_folder import DIMENSION, MODEL, entries, fill, passage, store, vector_of
+from tests.retrieval.test_search import embedder_of
 
 TWO_GIGABYTES = 2 << 30  # a damaged folder can grow without limit, so the size of files is limited
 CHILD = [sys.executable, "-m", "tests.faults.test_vectors_processes"]
@@ -88,16 +99,102 @@ def test_a_full_disk_is_one_clear_line_and_is_repaired_once_there_is_space(tmp_p
     check(tmp_path, [f"p{number}" for number in range(1_000)])
 
 
+def kept_reader(folder: Path) -> Path:
+    """Store and fill 300 passages and search once, so that this process keeps a client of the folder; return it."""
+    warehouse, index = corpus(folder)
+    store(warehouse, [passage(f"p{number}") for number in range(300)])
+    fill(index, warehouse)
+    assert answers(folder)["way"] == "Chroma"
+    assert isinstance(index.place, Path) and index.place in vectors._readers
+    return index.place
+
+
+def test_a_search_finds_what_another_process_wrote_since_the_last_one(tmp_path: Path) -> None:
+    place = kept_reader(tmp_path)
+    client = vectors._readers[place].client
+    assert answers(tmp_path)["way"] == "Chroma" and vectors._readers[place].client is client, "it is opened once"
+    done(begin(tmp_path, "store 1"))
+    answer = answers(tmp_path, "text of 1.7")
+    assert answer["found"] == answer["exact"] and answer["found"][0] == "1.7"
+    assert answer["way"] == "SQL: the Chroma folder does not hold the newest changes yet"
+    done(begin(tmp_path, "fill"))
+    answer = answers(tmp_path, "text of 1.7")
+    assert answer["found"] == answer["exact"] and answer["found"][0] == "1.7" and answer["way"] == "Chroma"
+    # What the folder should hold is the same as before, but its files are not.
+    done(begin(tmp_path, "rebuild", "fill"))
+    answer = answers(tmp_path, "text of 1.7")
+    assert answer["found"] == answer["exact"] and answer["way"] == "Chroma"
+    fill(corpus(tmp_path)[1], corpus(tmp_path)[0])
+    assert len(entries(place, "fulltext")) == 320
+    check(tmp_path, [*(f"p{number}" for number in range(300)), *(f"1.{number}" for number in range(20))])
+
+
+def test_a_client_of_a_removed_folder_is_not_asked_and_does_no_harm_to_the_new_one(tmp_path: Path) -> None:
+    place = kept_reader(tmp_path)
+    shutil.rmtree(place)
+    answer = answers(tmp_path)
+    assert answer["found"] == answer["exact"] and str(answer["way"]).startswith("SQL: the Chroma folder")
+    kept_reader(tmp_path)
+    shutil.rmtree(place)
+    done(begin(tmp_path, "fill"))  # by another process, before this one notices
+    assert place in vectors._readers
+    answer = answers(tmp_path)
+    assert answer["found"] == answer["exact"] and answer["way"] == "Chroma"
+    check(tmp_path, [f"p{number}" for number in range(300)])
+
+
+def test_a_client_is_not_asked_after_another_process_was_killed_at_a_write(tmp_path: Path) -> None:
+    place = kept_reader(tmp_path)
+    done(begin(tmp_path, "die at fill"))
+    assert place in vectors._readers
+    answer = answers(tmp_path)
+    assert answer["found"] == answer["exact"] and answer["way"] != "Chroma"
+    check(tmp_path, [*(f"p{number}" for number in range(300)), *(f"x.{number}" for number in range(20))])
+    assert answers(tmp_path)["way"] == "Chroma"
+
+
+def test_a_process_that_keeps_a_client_and_is_killed_leaves_no_mark(tmp_path: Path) -> None:
+    place = kept_reader(tmp_path)
+    with subprocess.Popen(
+        [*CHILD, f"{tmp_path}", f"{TWO_GIGABYTES}", "search", "wait"], stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout and other.stdout.readline() and b"Chroma" in other.stdout.readline()
+        answer = answers(tmp_path)
+        assert answer["found"] == answer["exact"] and answer["way"] == "Chroma", "a client at rest holds no lock"
+        other.kill()
+    assert not place.with_name("chroma.unfinished").exists()
+    assert fill(corpus(tmp_path)[1], corpus(tmp_path)[0]).rebuilt is None
+
+
+def test_many_threads_search_while_another_process_writes(tmp_path: Path) -> None:
+    kept_reader(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        quiet = list(pool.map(lambda number: answers(tmp_path, f"text of p{number}"), range(40)))
+        assert {answer["way"] for answer in quiet} == {"Chroma"}, "they wait for one another"
+        with begin(tmp_path, "store 1", "fill", "rebuild", "fill") as other:
+            busy = list(pool.map(lambda number: answers(tmp_path, f"text of p{number}"), range(40)))
+            done(other)
+    for number, answer in enumerate([*quiet, *busy]):
+        assert answer["found"] == answer["exact"] and answer["found"][0] == f"p{number % 40}", answer
+    check(tmp_path, [*(f"p{number}" for number in range(300)), *(f"1.{number}" for number in range(20))])
+
+
+def answers(folder: Path, question: str = "text of p7") -> dict[str, Any]:
+    """Search with Chroma and without."""
+    warehouse, index = corpus(folder)
+    with warehouse.read_together() as now:  # both see the same documents
+        both = Corpus(warehouse=now, embedder=embedder_of(vector_of, MODEL, DIMENSION), index=index)
+        found, exact = (
+            search(each, question, data_type="fulltext", where=access(None), k=10, method="hybrid")
+            for each in (both, replace(both, index=None))
+        )
+    named = (("found", found), ("exact", exact))
+    return {"way": found.way} | {name: [each.doc_id for each in one.candidates] for name, one in named}
+
+
 def _work(folder: Path, words: Sequence[str]) -> None:
     """What a child does."""
-    from dataclasses import replace
-
-    from paper_assets.retrieval.search import Corpus, search
-    from tests.chroma_folder import DIMENSION, MODEL, vector_of
-    from tests.retrieval.test_search import embedder_of
-
     warehouse, index = corpus(folder)
-    embedder = embedder_of(vector_of, MODEL, DIMENSION)
     print(json.dumps({}), flush=True)
     for word in words:
         answer: dict[str, object] = {}
@@ -105,14 +202,15 @@ def _work(folder: Path, words: Sequence[str]) -> None:
             if word == "fill":
                 answer = {"upserted": fill(index, warehouse).upserted}
             elif word == "search":
-                both = Corpus(warehouse=warehouse, embedder=embedder, index=index)
-                found, exact = (
-                    search(each, "text of p7", data_type="fulltext", where=access(None), k=10, method="hybrid")
-                    for each in (both, replace(both, index=None))
-                )
-                answer = {"way": found.way} | {
-                    name: [each.doc_id for each in one.candidates] for name, one in (("found", found), ("exact", exact))
-                }
+                answer = answers(folder)
+            elif word == "rebuild":
+                mark_for_rebuild(index)
+            elif word == "wait":
+                time.sleep(600)
+            elif word == "die at fill":
+                store(warehouse, [passage(f"x.{number}") for number in range(20)], origin="x")
+                Collection.modify = lambda *_, **_named: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore
+                fill(index, warehouse)
             else:
                 origin = word.removeprefix("store ")
                 store(warehouse, [passage(f"{origin}.{number}") for number in range(20)], origin=origin)
