@@ -45,7 +45,7 @@ Calendar = Callable[[date, date], Sequence[Announcement]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedDay:
-    """Describe the last complete answer about a day: when it was asked, how many papers, the newest submission time
+    """Describe the last complete answer about a day: its time, the number of papers, the newest submission time
     (UTC; None without papers).
     """
 

@@ -364,8 +364,8 @@ class Settings(BaseModel):
     first_day: Day = date(2025, 1, 1)  # first partition; earlier papers are kept but have no partition
     sources: Names = ("arxiv",)  # sources whose days are fetched, by their names in sources/table.py
     categories: Names = ("cs.CL", "cs.LG")  # fetched by the schedule, SPEC S1
-    # When the daily fetch runs: the time of day in the time zone, on these weekdays. 01:30 UTC is after arXiv announces,
-    # at 20:00 in New York, in winter and in summer.
+    # When the daily fetch runs: the time of day in the time zone, on these weekdays. 01:30 UTC is after arXiv's
+    # announcement at 20:00 in New York, in winter and in summer.
     fetch_at: TimeOfDay = time(1, 30)
     fetch_weekdays: Weekdays = WEEKDAYS
     time_zone: TimeZone = "UTC"

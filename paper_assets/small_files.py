@@ -8,7 +8,8 @@ files, PDFs) are read elsewhere.
 Writing: `write_file` writes beside the file and then replaces it, so that a reader or a killed process never leaves
 half a file. What we write is private to its user (SPEC 8).
 
-Changes: `file_state` is the one answer to "has this changed since?", and `StateCache` keeps what was made from a state.
+Changes: `file_state` is the one answer to "has this changed since?", and `StateCache` keeps a value until its state
+changes.
 """
 
 import errno

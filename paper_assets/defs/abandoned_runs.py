@@ -81,7 +81,7 @@ def runs_in_progress(instance: dg.DagsterInstance) -> str:
 
 
 def slot_holders(instance: dg.DagsterInstance, pool: str) -> str:
-    """Describe the runs that hold the slots of a pool, for a message."""
+    """Describe the runs in the slots of a pool, for a message."""
     held = []
     for slot in instance.event_log_storage.get_concurrency_info(pool).claimed_slots:
         run = instance.get_run_by_id(slot.run_id)

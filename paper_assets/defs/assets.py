@@ -269,7 +269,7 @@ class ChecksMade:
 def check_made(
     step: Step, product: Product, context: dg.AssetExecutionContext, workspace: Workspace, made: Made
 ) -> ChecksMade:
-    """Check what was made, and again what failed before: a failure stays until its partition passes.
+    """Check the new partitions, and again those that failed before: a failure stays until its partition passes.
 
     If nothing could be made, there is nothing to check, and the run fails without outcomes.
     """
@@ -319,7 +319,7 @@ def _day_and_profile(partition: Partition) -> list[str | None]:
 
 
 def holds(check: Check, workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Check what was made; an unexpected error is a failed check."""
+    """Check the new partitions; an unexpected error is a failed check."""
     try:
         return check.holds(workspace, partitions, made)
     except StoreError:

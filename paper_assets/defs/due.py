@@ -124,7 +124,7 @@ class Decision:
 
 
 def decide(instance: dg.DagsterInstance, workspace: Workspace) -> Decision:
-    """Return one run for each step that has something due; several if its profiles are no neighbours in Dagster.
+    """Return one run for each step that has something due; several if its profiles are not neighbours in Dagster.
 
     A step waits for the steps above it that are due or in progress for the same profile. Papers outside the windows of
     all lists are a backlog, made last and newest first. Raises StoreError.
@@ -255,7 +255,7 @@ def _now_due(
 
 
 def _running(instance: dg.DagsterInstance) -> list[Running]:
-    """Return the runs that are queued or in progress, whoever started them."""
+    """Return the runs that are queued or in progress, also those that a person started."""
     found = []
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=_UNFINISHED)):
         assets = {key.to_user_string() for key in run.asset_selection or ()}

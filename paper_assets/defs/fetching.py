@@ -1,6 +1,6 @@
 """Fetch papers: what is due at the hours of the settings (S7), and the last two weeks again on Sundays (S1).
 
-A fetch that fails ends: it holds no place among the runs, and the sensor requests it again later. Belongs here: when
+A fetch that fails ends, so that it occupies no slot, and the sensor requests it again later. Belongs here: when
 papers are fetched. Not here: how (pipeline/papers.py), and what follows (due.py).
 """
 

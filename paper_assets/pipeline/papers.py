@@ -235,7 +235,7 @@ def days_asked(workspace: Workspace, *, since: date) -> set[date]:
 
 
 def _asked(workspace: Workspace, since: date) -> list[tuple[Source, dict[date, AskedDay]]]:
-    """Return each source that has days of its own ids, in the order of the table, with its answers."""
+    """Return each source that lists days, in the order of the table, with its answers."""
     categories = followed_categories(workspace.settings)
     return [
         (source, asked_days(workspace.warehouse, source=source.prefix, categories=categories, since=since))
@@ -446,7 +446,7 @@ def _after(asked: Harvest, at: Place, page: ChangesPage, today: date) -> Place |
 
 
 def _window(asked: Harvest, sets_done: int, first: date, today: date) -> Place:
-    """Return the month that begins on `first`, or what is left of the period."""
+    """Return the month that begins on `first`, or the rest of the period."""
     end_of_month = first.replace(day=monthrange(first.year, first.month)[1])
     last = end_of_month if end_of_month < (asked.last or today) else asked.last
     return Place(sets_done=sets_done, first_day=first, last_day=last)

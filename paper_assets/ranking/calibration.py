@@ -12,7 +12,7 @@ The formula. A profile has interests i = 1..k. For each interest and each candid
 - `words_i` is the term score of `term_matching.py`: how well title and abstract match the words of the interest.
 - `share_i` is `words_i` divided by the mean of the interest's highest term scores in the window (`share_of_best`). A
   long interest has many words that no paper repeats, so that even its best papers have low term scores. Papers that
-  earlier lists of the window showed are counted too: otherwise, what is left after them would seem to match well.
+  earlier lists of the window showed are counted too: otherwise, the rest would seem to match well.
 - `saturation` makes evidence count less where x_i is above s = `SATURATES_FROM`: there the slope of logit_i falls from
   1 to 1 - saturation. Readers and judges differ, so that a paper which matches twice as well is not twice as certain.
   Without it, papers of probability .6 to .8 were on topic less often, by .1.

@@ -157,7 +157,7 @@ class Source:
     # The papers that it lists for a day (UTC), all of them or an error, each once, under its ids; as long as
     # the context is open. Some may be of the day before or after, by the date of their first submission.
     open_days: Callable[[Access], AbstractContextManager[PapersOfDay]] | None = None
-    # When it makes papers public, which decides when its days are asked for (S7).
+    # When it makes papers public; the days to fetch follow from it (S7).
     announces: Calendar = daily
     # The changes in one of its sets between two days, page by page, while the context is open. Raises PlaceLost.
     open_changes: Callable[[Access], AbstractContextManager[PageOfChanges]] | None = None

@@ -61,7 +61,7 @@ def keep_digest(
             remove_unfinished(target)
             files = {target / f"{day.isoformat()}.{ending}": content for ending, content in pages.items()}
             changed = [path for path, content in files.items() if _differs(path, content)]
-            mark = target / f"{UNFINISHED}{FEED}-mark"  # tells that the feed may not match the pages
+            mark = target / f"{UNFINISHED}{FEED}-mark"  # the feed may not match the pages
             if changed:
                 mark.touch(mode=0o600)
             for path in changed:

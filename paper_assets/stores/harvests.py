@@ -335,7 +335,7 @@ def _note_answer(
 
 
 def asked_days(warehouse: Warehouse, *, source: str, categories: Sequence[str], since: date) -> dict[date, AskedDay]:
-    """Return the last believed answer for each day from `since` on that was asked for all these categories."""
+    """Return the last accepted answer about each day from `since` on, if it covered all these categories."""
     with warehouse.reading() as connection:
         rows = connection.execute(
             """

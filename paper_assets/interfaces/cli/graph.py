@@ -63,7 +63,7 @@ def demo(as_json: AsJson = False) -> None:
     with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
-    # The day is asked for as `run` does, so that one stamp serves both.
+    # The same day as `run` uses, so that one stamp serves both.
     day = None if latest_day(open_warehouse()) == last else last
     end(bring_up_to_date(None, day, day, show=show, key=stamp_key(None, day, day), others=False))
     if not as_json:
