@@ -35,7 +35,7 @@ from paper_assets.stores.documents import (
     count_matching_documents,
 )
 from paper_assets.stores.vectors import VectorIndex, nearest
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.stores.word_index import holders_of
 from paper_assets.text.bm25 import bm25, query_words
 from paper_assets.text.words import normal_form, word_forms, words_in
@@ -48,7 +48,7 @@ _MOST_BY_WORDS = 500  # documents outside Chroma's answer that are scored
 _NAMED_ONE_BY_ONE = 1_000  # ids that DuckDB looks up without reading the other documents
 _ROUNDING = 1e-4  # at least the error of a product of two unit vectors in float32, which Chroma computes too
 _LARGE, _MEMORY = 1_000_000_000, "600MB"  # bytes of a warehouse from which DuckDB's memory is limited, and the limit
-_AT_ONCE = 2_000  # texts in memory at once while phrases are looked for
+_AT_ONCE = 10_000  # texts in memory at once while phrases are looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,11 +359,13 @@ def _matching(
     The cosines are computed in float32, with an error below `_ROUNDING`.
     """
     condition = condition_of(where)
-    # Looking up each vector costs as much as comparing it, so only where a filter leaves few.
-    among, these = "", "" if _caller(where) and only is None else "and text_hash in (select text_hash from matching)"
+    among, few = "", not _caller(where)
     if only is not None:
+        few = few or 2 * len(only) < value_of(connection, "select count(*) from texts")
         connection.register("only_papers", pa.table({"paper_id": only}))
         among = "and paper_id in (from only_papers)"
+    # Looking up a vector takes longer than comparing it.
+    these = "and text_hash in (select text_hash from matching)" if few else ""
     cosine = "0.0::double" if vector is None else "list_inner_product(vector, ?::float[])::double"
     found = connection.sql(
         f"""
@@ -473,13 +475,21 @@ def papers_with_phrases(
             possible = np.ones(len(matching.numbers), dtype=bool)
             for numbers in holders:
                 possible &= np.isin(matching.numbers, numbers)
-            ids: list[str] = matching.doc_ids.filter(pa.array(possible)).to_pylist()
-            request = _Request(connection, data_type, "", None, None, "lexical", 1)
+            ids = matching.doc_ids.filter(pa.array(possible))
             for start in range(0, len(ids), _AT_ONCE):
-                for document in _documents(request, ids[start : start + _AT_ONCE]).values():
-                    text = document["text"] if document["text"].isascii() else normal_form(document["text"])
-                    if all(pattern.search(text) for pattern in patterns):
-                        found.add(document["paper_id"])
+                connection.register("asked_documents", pa.table({"doc_id": ids[start : start + _AT_ONCE]}))
+                rows = connection.execute(
+                    """
+                    select paper_id, text
+                    from retrievable
+                    where data_type = ? and doc_id in (from asked_documents)
+                    """,
+                    [data_type],
+                ).fetchall()
+                for paper_id, text in rows:
+                    plain = text if text.isascii() else normal_form(text)
+                    if all(pattern.search(plain) for pattern in patterns):
+                        found.add(paper_id)
     return pa.array(sorted(found), pa.string())
 
 
