@@ -53,7 +53,7 @@ def health(workspace: Workspace) -> Health:
 
 def _health(workspace: Workspace) -> Health:
     warehouse, settings = workspace.warehouse, workspace.settings
-    held = summary(warehouse, until=workspace.clock().date())
+    held = summary(warehouse)
     try:
         found = find_profiles(settings.profiles_dir)
     except InvalidProfile as fault:

@@ -291,7 +291,7 @@ def due_days(workspace: Workspace, profile: str) -> set[date]:
     Raises InvalidProfile for an unreadable `delivery.json`.
     """
     channels = load_delivery(workspace.settings.profiles_dir, profile).channels
-    newest = latest_ranking_day(workspace.warehouse, profile, until=workspace.clock().date()) if channels else None
+    newest = latest_ranking_day(workspace.warehouse, profile) if channels else None
     if newest is None:
         return set()
     since = workspace.clock().date() - SENT_WITHIN

@@ -292,21 +292,15 @@ class Summary:
     last_ranking: dict[str, date]
 
 
-def summary(warehouse: Warehouse, *, until: date | None = None) -> Summary:
-    """Return counts for a status line; the last rankings are those of days not after `until`."""
+def summary(warehouse: Warehouse) -> Summary:
+    """Return counts for a status line."""
     with warehouse.reading() as connection:
         [(papers, undated, days, first_day, last_day)] = connection.execute(
             "select count(*), count(*) - count(day), count(distinct day), min(day), max(day) from papers"
         ).fetchall()
         vectors = connection.execute("select model, count(*) from embeddings group by model order by model").fetchall()
         rankings = connection.execute(
-            """
-            select profile, count(*), max(day) filter ($until::date is null or day <= $until)
-            from ranking_sets
-            group by profile
-            order by profile
-            """,
-            {"until": until},
+            "select profile, count(*), max(day) from ranking_sets group by profile order by profile"
         ).fetchall()
     return Summary(
         papers=papers,
@@ -316,5 +310,5 @@ def summary(warehouse: Warehouse, *, until: date | None = None) -> Summary:
         last_day=last_day,
         vectors=dict(vectors),
         rankings={profile: count for profile, count, _ in rankings},
-        last_ranking={profile: last for profile, _, last in rankings if last},
+        last_ranking={profile: last for profile, _, last in rankings},
     )

@@ -58,7 +58,7 @@ class Surprise(RuntimeError):
 PLANTS: Mapping[str, tuple[str, str]] = {
     "profile is loaded": ("pipeline.profiles", "load_valid_profile"),
     "profile is stored": ("pipeline.profiles", "keep_profile"),
-    "ratings are fingerprinted": ("pipeline.learning_inputs", "inputs_of_model"),
+    "ratings are fingerprinted": ("pipeline.preferences", "inputs_of_model"),
     "day's inputs are gathered": ("pipeline.gatekeeper", "profile_day"),
     "candidates are filtered": ("pipeline.gatekeeper", "keep_candidates"),
     "papers are filtered": ("pipeline.rankings", "judged_papers"),
@@ -278,7 +278,7 @@ def _about(value: Any) -> bool:
         return value == VICTIM
     if isinstance(value, Path):
         return value.name == VICTIM
-    names = (getattr(value, "name", None), getattr(value, "profile", None), getattr(value, "of_profile", None))
+    names = (getattr(value, "name", None), getattr(value, "profile", None))
     names += (getattr(getattr(value, "profile", None), "name", None),)
     names += (getattr(getattr(value, "ranking", None), "profile", None),)
     return VICTIM in [name for name in names if isinstance(name, str)]

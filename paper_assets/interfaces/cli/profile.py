@@ -436,7 +436,7 @@ def _summary(place: profile_editing.Place, name: str) -> dict[str, Any]:
         "name": name,
         "interests": interests,
         "error": error,
-        "newest_list": latest_ranking_day(place.warehouse, name, until=_now().date()) if stored else None,
+        "newest_list": latest_ranking_day(place.warehouse, name) if stored else None,
         "ratings": len(last_ratings(place.warehouse, name)) if stored else 0,
         "folder": folder,
     }

@@ -74,7 +74,7 @@ def status(as_json: AsJson = False) -> None:
 def _lists_of(held: Mapping[str, Any], name: str) -> tuple[str, str]:
     """Return how many lists of a profile are stored, and the day of the newest one."""
     count = held["rankings"].get(name, 0)
-    return f"{count}", f"{held['last_ranking'].get(name, 'after today' if count else '')}"
+    return f"{count}", f"{held['last_ranking'].get(name, '')}"
 
 
 def _state_of(held: Mapping[str, Any], late: Mapping[str, list[str] | str], name: str) -> str:
@@ -107,7 +107,7 @@ def _collected(
     settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[MissingDays], dict[str, list[str] | str]]:
     """Return the status as JSON values, the spans of missing days, and what is out of date or failed by profile."""
-    held = asdict(summary(warehouse, until=datetime.now(UTC).date()))
+    held = asdict(summary(warehouse))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, _GOOD), **folders.faults}
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))

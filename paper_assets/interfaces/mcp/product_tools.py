@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -49,7 +48,7 @@ class ProductTools(ToolSet):
 
         def work(_: Progress) -> Mapping[str, Any]:
             warehouse, folders = self._warehouse, find_profiles(self.settings.profiles_dir)
-            ranked = summary(warehouse, until=datetime.now(UTC).date()).last_ranking
+            ranked = summary(warehouse).last_ranking
             waiting = waiting_by_profile(warehouse, config=self.settings.rewriting)
             profiles = []
             for name in sorted(folders.readable.keys() | folders.faults.keys() | ranked.keys()):

@@ -42,7 +42,7 @@ def show_profiles(request: Request) -> Response:
         folders = find_profiles(desk.settings.profiles_dir)
     except InvalidProfile:
         folders = ProfilesFound({}, {})
-    held = summary(desk.warehouse, until=now().date())
+    held = summary(desk.warehouse)
     names = sorted(folders.readable.keys() | folders.faults.keys() | held.rankings.keys())
     names = [name for name in names if may_see(request, name)]
     removed = [] if person_of(request) else removed_of(desk, now())
