@@ -19,7 +19,7 @@ from shutil import rmtree
 
 import dagster as dg
 
-from paper_assets.defs.dagster_internals import keep_engines
+from paper_assets.defs.dagster_internals import close_files, keep_engines
 from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
@@ -153,6 +153,7 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
             except dg.DagsterInvalidInvocationError:  # the index lacks tables: the process that created it was killed
                 if _holds_events(dagster_home / INDEX):
                     raise
+                close_files()  # a connection that stays open would go on reading the removed file
                 for left in (dagster_home / INDEX.parent).glob(f"{INDEX.name}*"):
                     left.unlink()
                 return _opened(dagster_home)

@@ -39,20 +39,20 @@ def checkpoint(connection: DuckDBPyConnection, path: Path, before: BinaryIO) -> 
     if not log_path(path).exists():
         return
     aside = backup_path(path)
-    remove_unfinished(aside.parent, aside.name)
     _back_up_blocks(connection, before.fileno(), aside)
     connection.execute("checkpoint")
     aside.unlink()
 
 
 def undo_checkpoint(path: Path) -> None:
-    """Undo an interrupted checkpoint; in nearly all cases there is nothing to do.
+    """Undo an interrupted checkpoint and remove its unfinished copy; in nearly all cases there is nothing to do.
 
     The caller has the warehouse's lock and has no connection: closing the file releases this process's locks on it.
     The lock taken here is DuckDB's own, against other programs. Raises BlockingIOError if one has the file open,
     OSError.
     """
     aside = backup_path(path)
+    remove_unfinished(aside.parent, aside.name)
     if not aside.exists():
         return
     with path.open("r+b", buffering=0) as file:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.small_files import UNFINISHED
 from paper_assets.stores.checkpoint import backup_path
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
@@ -51,6 +52,7 @@ def test_a_writer_killed_at_any_of_its_writes_leaves_a_warehouse_that_opens(tmp_
             mended += backup_path(warehouse.path).exists()
             found = {each.title for each in stored(warehouse).values()}
             assert found in ({"Old"}, {"New"}), f"killed at write {at}"
+            assert not list(warehouse.path.parent.glob(f"{UNFINISHED}*")), f"left over by a kill at write {at}"
             kept += found == {"New"}
             if code == 0:
                 break

@@ -74,4 +74,5 @@ def test_an_import_killed_half_way_and_started_again_stores_every_paper_once(imp
         kill(desk.start("import", str(file)), after=share * seconds)
     desk.run("import", str(file))
     assert desk.state() == whole
-    assert [entry.name for entry in (desk.folder / "data").iterdir()] == ["warehouse.duckdb"]
+    left = sorted(entry.name for entry in (desk.folder / "data").iterdir())
+    assert left == ["warehouse.duckdb", "warehouse.duckdb.lock"], "the lock's file stays"
