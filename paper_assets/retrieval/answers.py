@@ -57,7 +57,7 @@ def balanced_answer(
 
 
 def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader) -> dict[str, Any]:
-    """Answer a plan without its sides: `sides` has one entry, whose `side` is None. Raises StoreBusy."""
+    """Answer a plan without its sides: `sides` has one entry, without a `side`. Raises StoreBusy."""
     grading = _grading(plan, load_grader, corpus.config)
     found = [retrieve_standard(corpus, plan, caller=caller, rerank=grading.rerank)]
     return answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)

@@ -1,4 +1,4 @@
-"""Hold the documents found for one side of a plan (or for all of it), with warnings and log lines (R2, R3, R8)."""
+"""The documents found for one side of a plan (or for all of it), with warnings and log lines (R2, R3, R8)."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ class Caller:
 class Judged:
     """How stances were judged (R7): of the `examined` documents, how often each label.
 
-    `judge` is None if no judge was available; `reasons`: why some were not judged. `failed`: asking again may help.
+    `judge`: None without an available judge; `reasons`: why some were not judged. `failed`: asking again may help.
     """
 
     judge: str | None
@@ -47,13 +47,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found: `matching` documents meet the `filter`, the `wanted` best of them are `documents`.
+    """The result of one search: `matching` documents meet the `filter`, the `wanted` best of them are `documents`.
 
     `unembedded` of the matching documents have no vector and were compared by words; `undated` more would match if they
     had a date. `search_scores`: the search's scores by document id, before reranking; `cut`: characters left out of a
     document's text. `shortfall`: why there are fewer than wanted, `error`: what could not be searched, `warnings`
     what else a reader should know; `methods` and `ways` (`Found.way`) are those used. For a stance side, `quotes`
-    has for each document the sentence that supports the label, and `judged` tells how labels were found.
+    has for each document the sentence that supports the label, and `judged` names how labels were found.
     """
 
     side: str | None

@@ -20,7 +20,7 @@ ScoreType = Literal["distance", "similarity"]
 class Candidate:
     """A search result: text, metadata and score.
 
-    `metadata` holds the fields of a stored document (`stores.documents.FIELDS`). `score`: higher is better for a
+    `metadata` has the fields of a stored document (`stores.documents.FIELDS`). `score`: higher is better for a
     similarity, lower for a distance. `source_id`: the paper or file that it was cut from.
     """
 

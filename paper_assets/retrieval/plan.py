@@ -39,7 +39,7 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 
 
 def _with_words(text: str) -> str:
-    """Refuse a text without a letter or digit, for which every document would be equally near."""
+    """Refuse a text without a letter or digit: every document would be equally near to it."""
     if not words_in(text):
         raise ValueError("a question needs words")
     return text

@@ -127,7 +127,7 @@ def gather_passages(
 ) -> list[Candidate]:
     """Return the passages that fit a question best, best first, at most `_MOST_OF_PAPER` of one paper.
 
-    `where` must hold the access rule (`merge.access`). Raises InvalidInput (an empty or too long question), StoreError.
+    `where` must contain the access rule (`merge.access`). Raises InvalidInput (empty or too long question), StoreError.
     """
     if not words_in(question) or len(question) > LONGEST_QUESTION:
         raise InvalidInput(f"a question needs words, at most {LONGEST_QUESTION:,} characters; got {question[:60]!r}")

@@ -89,8 +89,8 @@ class Found:
 class _Matching:
     """The m documents that meet a filter.
 
-    `cosines` are NaN without a vector; they are 0 where there is one and no query vector was given. `public`
-    tells whether Chroma holds them.
+    `cosines` are NaN without a vector; they are 0 where there is one and no query vector was given. `public`:
+    whether Chroma has them.
     """
 
     doc_ids: pa.Array
@@ -185,7 +185,7 @@ def _by_chroma(
     """Merge Chroma's nearest documents with those that can win by their words; return the way and the answer.
 
     The cosine of any other document is at most that of Chroma's last one. Of those that could still be among the best
-    by their words, the `_MOST_BY_WORDS` with the most words are added. The answer is None, and the way says why, if
+    by their words, the `_MOST_BY_WORDS` with the most words are added. There is no answer, and the way says why, if
     Chroma cannot answer or if too many documents are equally good. `as_of`: the state of the database's files.
     """
     import pyarrow.compute as pc
@@ -276,7 +276,7 @@ def _best(
 def _scores(
     request: _Request, cosines: NDArray[np.float64], words: NDArray[np.float64], config: RetrievalConfig
 ) -> NDArray[np.float64]:
-    """Return the score of each document, -inf for those that are no answer.
+    """Return the score of each document, -inf for those to leave out.
 
     A document without a vector (NaN) gets the cosine that documents with as many of the words usually have, and is left
     out if it shares no word. If words alone are compared although there is a query vector, documents that share no word

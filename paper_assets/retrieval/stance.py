@@ -45,7 +45,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StanceJudge:
-    """A judge of stances. If none is available, `name` is None and `label` returns the reason; `kind` is for people.
+    """A judge of stances. If none is available, it has no `name`, and `label` returns the reason; `kind` is for people.
 
     `label(claim, passages)` does not raise if a model fails.
     """

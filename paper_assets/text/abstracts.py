@@ -90,7 +90,7 @@ def scores(sentences: Sequence[str]) -> list[tuple[float, ...]]:
 
 
 def named_parts(sentences: Sequence[str]) -> dict[int, str]:
-    """Return the position of the sentence that most probably states each part, if that is likely; one part each."""
+    """Return the position of the sentence that most likely states each part, if that is likely; one part each."""
     rated = scores(sentences)
     found: dict[int, str] = {}
     pairs = ((rated[at][number], at, part) for at in range(len(rated)) for number, part in enumerate(PARTS))
@@ -193,7 +193,7 @@ def key_sentence(abstract: str) -> str:
 def best_sentence(sentences: Sequence[str]) -> int:
     """Return the position of the first sentence, readable alone, that says what the authors propose, else what they do.
 
-    If there is none, it is the sentence that most probably states the idea; one that refers back only if need be.
+    If there is none, it is the sentence that most likely states the idea; one that refers back only if need be.
     """
     worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST] or range(len(sentences))
     alone = [at for at in worth if not _refers_back(sentences[at])]

@@ -1,6 +1,6 @@
 """Acronyms that abstracts define ("sparse autoencoders (SAEs)"), so that either form of an interest finds the other.
 
-`acronyms.tsv` holds an acronym, what it means, and how many papers of the background define it that way. It leaves out
+`acronyms.tsv` lists an acronym, what it means, and how many papers of the background define it that way. It leaves out
 acronyms of several meanings and those that are words (`map`, `clip`). `python -m benchmarks.calibrate` makes it.
 """
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paper_assets.text.words import FUNCTION_WORDS, word_forms, words_in, words_of_normal
 
-Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how often each holds a word
+Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how often each contains a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

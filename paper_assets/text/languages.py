@@ -2,7 +2,7 @@
 
 Detection uses `py3langid` (Lui & Baldwin, langid.py, 2012), which includes its model, limited to the languages below.
 
-`english_words.txt.gz` holds the lower-case words of the en_US Hunspell dictionary with their endings, which is made
+`english_words.txt.gz` has the lower-case words of the en_US Hunspell dictionary with their endings, which is made
 from SCOWL. Copyright 2000-2019 by Kevin Atkinson. Permission to use, copy, modify, distribute and sell these word
 lists, the associated scripts, the output created from the scripts, and its documentation for any purpose is hereby
 granted without fee, provided that the above copyright notice appears in all copies and that both that copyright notice

@@ -63,7 +63,7 @@ class _Mode:
 def read_statement(text: str, *, categories: Mapping[str, str] | None = None) -> Reading:
     """Read a statement of any form. `categories`: names and codes in lower case, with their codes.
 
-    The result depends on the text alone. Longer texts than `LONGEST_STATEMENT` are cut, and a note says so.
+    The result depends on the text alone. Longer texts than `LONGEST_STATEMENT` are cut, which a note reports.
     """
     cleaned = without_controls(unicodedata.normalize("NFKC", text)).replace("\t", "    ")
     notes = []
@@ -263,7 +263,7 @@ def _read_item(item: _Item, mode: _Mode, found: _Found) -> _Mode:
         heading = last.rstrip(": ")
         return _heading_mode(heading, _Mode()) or _described(heading, _Mode())
     if "\n" not in text and (heading_alone := _heading_mode(text.rstrip("."), _Mode())) and len(text.split()) > 1:
-        return heading_alone  # "Not interested in" on a line of its own
+        return heading_alone  # "Not interested in" on a separate line
     for sentence in _sentences(text):
         _read_sentence(sentence, mode, found)
     return mode
@@ -341,7 +341,7 @@ _BRACKET = re.compile(r"\s*\(([^()]*)\)")
 
 
 def _take_exceptions_in_brackets(sentence: str, mode: _Mode, found: _Found) -> list[str]:
-    """Read brackets that exclude ("LLMs (not vision), graphs") separately; return what is left."""
+    """Read brackets that exclude ("LLMs (not vision), graphs") separately; return the rest."""
     left = sentence
     for bracket in _BRACKET.finditer(sentence):
         if _pattern("excludes").match(bracket[1]) or _pattern("bare").match(bracket[1]):
@@ -501,7 +501,7 @@ def _shares_its_head(parts: Sequence[str], text: str) -> bool:
 
 
 def _split_pair(text: str, *, of_list: bool = False) -> list[str]:
-    """Split `A and B` where each is a topic of its own; not `pretraining and finetuning of X`."""
+    """Split `A and B` where each is a separate topic; not `pretraining and finetuning of X`."""
     if re.search(r"\b(?:whether|between|both|either)\b", text, re.IGNORECASE):
         return [text]
     sides = _split_outside(text, r"\s+(?:and|or|nor|&)\s+(?:(?:on|about|in)\s+(?=\w))?")

@@ -110,7 +110,7 @@ _LETTERS = {"ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", 
             "AA": "Å", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ", "TH": "Þ"}  # fmt: skip
 _LETTER = re.compile(rf"\{{?\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?:\{{\}}|(?![A-Za-z]))\s?\}}?")
 
-# Commands that the parser does not know, as ones that it knows. What is left unknown makes the formula unreadable.
+# Commands that the parser does not know, as ones that it knows. Any other makes the formula unreadable.
 _OPERATORS = "arg|argmax|argmin|softmax|sign|sgn|diag|rank|tr|Tr|polylog|poly|Var|Cov|supp|vol|KL|MSE|ReLU"
 _REWRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"\\({_OPERATORS})(?![A-Za-z])"), r"\\operatorname{\1}"),
@@ -371,7 +371,7 @@ def _formula(source: str) -> Element | None:
     for pattern, replacement in _REWRITTEN:
         source = pattern.sub(replacement, source)
     try:
-        from latex2mathml.converter import convert_to_element  # a quarter of a second, and most days hold no TeX
+        from latex2mathml.converter import convert_to_element  # a quarter of a second, and most days have no TeX
 
         found = convert_to_element(source.strip())
         if unknown := {each.text for each in found.iter() if (each.text or "").startswith("\\")}:
