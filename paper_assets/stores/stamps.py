@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from paper_assets.small_files import file_state, write_file
+from paper_assets.small_files import file_state, remove_unfinished, write_file
 
 Command = Literal["run", "status"]
 _MOST_BYTES = 50_000_000  # the lists of a thousand profiles have 7
@@ -27,8 +27,11 @@ def keep_stamp(
     """
     content = {"question": question, "files": [str(file) for file in files], "state": state, "answer": answer}
     if state:
+        file = _stamp(warehouse, command)
+        # Another process that writes it at this moment loses its stamp and checks everything once more.
+        remove_unfinished(file.parent, file.name)
         with suppress(OSError, ValueError):
-            write_file(_stamp(warehouse, command), json.dumps(content, default=str, allow_nan=False))
+            write_file(file, json.dumps(content, default=str, allow_nan=False))
 
 
 def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | None:
@@ -48,6 +51,7 @@ def stamped_answer(warehouse: Path, command: Command, question: str) -> Any | No
 def forget_stamps(warehouse: Path) -> None:
     """Remove every command's stamp and what is remembered of digests, if there is any."""
     for file in (*(_stamp(warehouse, command) for command in get_args(Command)), digests_file(warehouse)):
+        remove_unfinished(file.parent, file.name)
         with suppress(OSError):
             file.unlink()
 

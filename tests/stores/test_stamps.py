@@ -8,7 +8,7 @@ import pytest
 
 from paper_assets.learning.ratings import erase_ratings
 from paper_assets.small_files import file_state
-from paper_assets.stores.stamps import keep_stamp, stamped_answer
+from paper_assets.stores.stamps import forget_stamps, keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 
 ANSWER = [{"profile": "graphs", "papers": []}]
@@ -56,6 +56,16 @@ def test_what_is_untouched_has_its_answer_however_often_it_is_asked(stamped: Pat
 def test_what_was_touched_has_to_be_looked_at(stamped: Path, change: str) -> None:
     TOUCHED[change](stamped)
     assert stamped_answer(stamped / "store", "run", "today") is None
+
+
+def test_what_a_killed_writer_left_of_a_stamp_goes_with_the_next_one_and_with_the_stamps(stamped: Path) -> None:
+    half = stamped / ".unfinished-store.run-1"
+    half.write_text("papers")
+    keep_stamp(stamped / "store", "run", "today", [stamped / "store"], file_state([stamped / "store"]), ANSWER)
+    assert not half.exists()
+    half.write_text("papers")
+    forget_stamps(stamped / "store")
+    assert not half.exists()
 
 
 def test_another_question_or_command_has_no_answer(stamped: Path) -> None:
