@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from paper_assets.announcements import OPEN_DAYS, AskedDay, OpenDay, open_days
+from paper_assets.announcements import OPEN_DAYS, AskedDay, OpenDay, closing, deferred, open_days
 from paper_assets.errors import DoubtfulDay, IncompleteFeed, InvalidInput, SourceError
 from paper_assets.paper import Paper
 from paper_assets.pipeline.profiles import followed_categories
@@ -217,12 +217,6 @@ def due_days(workspace: Workspace, now: datetime) -> list[OpenDay]:
     return [due[day] for day in sorted(due, reverse=True) if day >= workspace.settings.first_day]
 
 
-def recent_days(workspace: Workspace, now: datetime) -> list[OpenDay]:
-    """Return the state of the last days at the first source of days, ascending."""
-    first = _open_days(workspace, now)[:1]
-    return [day for states in first for day in states if day.day >= workspace.settings.first_day]
-
-
 def _open_days(workspace: Workspace, now: datetime) -> list[list[OpenDay]]:
     """Return the recent days of each source."""
     since = now.astimezone(UTC).date() - timedelta(days=OPEN_DAYS)
@@ -231,7 +225,8 @@ def _open_days(workspace: Workspace, now: datetime) -> list[list[OpenDay]]:
 
 def days_asked(workspace: Workspace, *, since: date) -> set[date]:
     """Return the days from `since` on that every source has answered, for the categories followed now."""
-    return set.intersection(*(set(asked) for _, asked in _asked(workspace, since)))
+    answers = [set(asked) for _, asked in _asked(workspace, since)]
+    return set.intersection(*answers) if answers else set()
 
 
 def _asked(workspace: Workspace, since: date) -> list[tuple[Source, dict[date, AskedDay]]]:
@@ -305,7 +300,9 @@ def _ids_are_unique(workspace: Workspace, partitions: Sequence[Partition], made:
 def _no_weekday_without_papers(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     days = days_of(partitions)
     filled = day_fingerprints(workspace.warehouse, days[0], days[-1])
-    empty = [day.isoformat() for day in days if day.weekday() < 5 and day not in filled]
+    now = workspace.clock()
+    due = [day for day in days if day.weekday() < 5 and closing(day) <= now and not deferred(day)]
+    empty = [day.isoformat() for day in due if day not in filled]
     return Checked(passed=not empty, counted={"days": len(days), "empty_weekdays": empty})
 
 

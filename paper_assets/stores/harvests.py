@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 from io import BytesIO
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from paper_assets.announcements import AskedDay
+from paper_assets.announcements import AskedDay, closing, deferred
 from paper_assets.errors import StoreBusy
 from paper_assets.paper import Paper, paper_schema, papers_from_table
 from paper_assets.stores.paper_merging import (
@@ -240,7 +240,7 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
     """Return the incomplete days of these sources, ascending, between the first and the last one fetched.
 
     missing: never answered, and no file supplied papers either. failed: the last attempt failed. doubted: an answer
-    with far fewer papers was rejected. empty: a weekday without papers.
+    with far fewer papers was rejected. empty: a weekday without papers after all of them were to be announced.
     """
     with warehouse.reading() as connection:
         filled = {day for (day,) in connection.execute("select distinct day from papers").fetchall()}
@@ -251,7 +251,7 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
     troubles = []
     for source, rows in listed.items():
         for day in _span(rows):
-            papers, failure, doubted, doubted_at = rows.get(day, (None, None, None, None))
+            papers, failure, doubted, doubted_at, asked_at = rows.get(day, (None,) * 5)
             found: tuple[Literal["missing", "failed", "doubted", "empty"], str] | None = None
             if failure is not None:
                 found = "failed", failure
@@ -259,11 +259,16 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
                 found = "doubted", f"the last answer had {doubted} papers, far fewer than are stored"
             elif papers is None and day not in from_files:
                 found = "missing", "never fetched" if day not in rows else "requested and not answered"
-            elif day.weekday() < 5 and day not in filled:
+            elif day.weekday() < 5 and day not in filled and not _is_awaited(day, asked_at):
                 found = "empty", "no papers; a holiday, or a day lost"
             if found is not None:
                 troubles.append(DayTrouble(source=source, day=day, kind=found[0], reason=found[1]))
     return sorted(troubles, key=lambda trouble: (trouble.day, trouble.source))
+
+
+def _is_awaited(day: date, asked_at: datetime | None) -> bool:
+    """Return whether an empty day will be asked again, because its papers are announced after the last answer."""
+    return asked_at is not None and (read_time(asked_at) < closing(day) or deferred(day))
 
 
 def _span(rows: Iterable[date]) -> list[date]:
@@ -271,9 +276,9 @@ def _span(rows: Iterable[date]) -> list[date]:
     return [days[0] + timedelta(days=at) for at in range((days[-1] - days[0]).days + 1)] if days else []
 
 
-def _rows(connection: DuckDBPyConnection, source: str) -> list[tuple[date, int | None, str | None, int | None, object]]:
+def _rows(connection: DuckDBPyConnection, source: str) -> list[tuple[Any, ...]]:
     return connection.execute(
-        "select day, papers, failure, doubted_papers, doubted_at from day_listings where source = ? order by day",
+        "select day, papers, failure, doubted_papers, doubted_at, asked_at from day_listings where source = ?",
         [source],
     ).fetchall()
 

@@ -9,6 +9,7 @@ from paper_assets.paper import Paper
 from paper_assets.paper_id import ARXIV
 from paper_assets.stores.harvests import (
     KeptListing,
+    asked_days,
     day_troubles,
     follow_days,
     keep_listing,
@@ -111,12 +112,19 @@ def test_a_whole_answer_ends_the_doubt(warehouse: Warehouse) -> None:
     assert keep(warehouse, SIXTEEN[:8], hours=5).doubt is not None, "it is forgotten, not confirmed"
 
 
-def test_the_same_answer_again_changes_nothing_not_even_the_file(warehouse: Warehouse) -> None:
+def test_the_same_answer_again_changes_nothing_but_the_time_of_the_answer(warehouse: Warehouse) -> None:
+    def content() -> list[object]:
+        with warehouse.reading() as connection:
+            papers = connection.execute("select * from papers order by paper_id").fetchall()
+            return [papers, connection.execute("select * exclude (asked_at) from day_listings").fetchall()]
+
     keep(warehouse, SIXTEEN)
-    content = warehouse.path.read_bytes()
-    keep(warehouse, SIXTEEN, hours=50)
+    before = content()
+    again = keep(warehouse, SIXTEEN, hours=50)
     follow_days(warehouse, [MONDAY], source=ARXIV)
-    assert warehouse.path.read_bytes() == content
+    assert (again.change.unchanged, content()) == (16, before)
+    [asked] = asked_days(warehouse, source=ARXIV, categories=(), since=MONDAY).values()
+    assert asked.asked_at == NOW + timedelta(hours=50)
 
 
 def test_a_paper_listed_for_a_day_that_is_not_its_own_is_kept_under_its_own(warehouse: Warehouse) -> None:
@@ -177,3 +185,10 @@ def test_a_day_that_only_a_file_filled_is_not_missing_but_one_with_a_stray_paper
     merge_papers(warehouse, papers_of(TUESDAY, 2))
     thursday = FRIDAY - timedelta(days=1)
     assert troubles(warehouse) == [(WEDNESDAY, "missing"), (thursday, "missing")]
+
+
+def test_an_empty_friday_is_no_alarm_before_its_papers_are_announced(warehouse: Warehouse) -> None:
+    sunday_morning = datetime(2026, 11, 22, 6, 30, tzinfo=UTC)
+    for now, expected in ((sunday_morning, []), (sunday_morning + timedelta(days=3), [(date(2026, 11, 20), "empty")])):
+        keep_listing(warehouse, date(2026, 11, 20), [], source=ARXIV, now=now)
+        assert troubles(warehouse) == expected, f"{now}"
