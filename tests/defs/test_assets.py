@@ -157,7 +157,7 @@ def test_a_day_that_fails_leaves_the_other_days_stored_and_reported(graph: Graph
 
 
 def test_a_weekday_without_papers_is_a_warning_and_not_silence(graph: Graph) -> None:
-    outcome = graph.materialize("arxiv_papers", first="2026-03-04")
+    outcome = graph.materialize("arxiv_papers", first="2026-02-26")
     assert outcome.success
     assert checks(outcome) == {"ids_are_unique": True, "no_weekday_without_papers": False}
 
