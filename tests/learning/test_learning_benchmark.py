@@ -1,13 +1,14 @@
 """Test the benchmark of learning: authors as readers, and papers ordered without ranking them again."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.invented_vectors import vectors_of
 
 from benchmarks.author_readers import author_readers, without_name
 from benchmarks.evaluation.judged_lists import ON_TOPIC
@@ -18,6 +19,13 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.bulk_files import read_papers
+
+
+def vectors_of(texts: Sequence[str]) -> np.ndarray:
+    """Return an invented unit vector for each text, float32 (n, 384)."""
+    seeds = [int.from_bytes(sha256(text.encode()).digest()[:8]) for text in texts]
+    rows = np.array([np.random.default_rng(seed).standard_normal(384) for seed in seeds], dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize(

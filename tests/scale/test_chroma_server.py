@@ -55,7 +55,8 @@ def test_the_vectors_of_a_server_are_those_of_a_folder(address: str, tmp_path: P
     assert not (tmp_path / "there" / "chroma").exists(), "no file of the index is in a folder"
     one, other = (entries(each.vector_index, embeddings.COLLECTION) for each in (here, there))
     assert len(one) == DAYS * PAPERS and one.keys() == other.keys()
-    assert all(np.array_equal(one[each].vector, other[each].vector) for each in one)
+    worst = max(float(np.abs(one[each].vector - other[each].vector).max()) for each in one)
+    assert worst < 1e-6, f"{worst}"  # searches score again with the vectors in DuckDB
 
 
 def test_a_desk_runs_and_resets_with_its_vectors_on_the_server(address: str, tmp_path: Path) -> None:
