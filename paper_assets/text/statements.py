@@ -23,7 +23,7 @@ from paper_assets.text.introductions import without_introduction
 from paper_assets.text.languages import language_of
 
 Level = Literal["primary", "secondary", "exploratory"]
-Kind = Literal["topic", "author", "category", "institution", "note"]
+Kind = Literal["topic", "author", "category", "institution"]
 LONGEST_STATEMENT = 10_000  # characters
 
 
