@@ -27,7 +27,7 @@ from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
 CODE_VERSION = "13"  # raise it when filters or scoring change, so that stored days are computed again
-_PAUSE = 30  # days without a list, after which the next one is a first list again (`considered_day`)
+_PAUSE = 30  # days without a list, after which the next one is a first list again (`earlier_list`)
 
 
 def ranking_version() -> str:
@@ -73,7 +73,7 @@ def inputs_by_day(
     """
     spans = {profile.name: (_first_of_window(profile, days[0]), days[-1]) for profile, days in asked}
     listed = {profile.name: (_first_of_lists(profile, days[0]), days[-1]) for profile, days in asked}
-    shown, wishes = shown_by_day(warehouse, spans), wishes_by_day(warehouse, listed)
+    shown, lists = shown_by_day(warehouse, spans), wishes_by_day(warehouse, listed)
     preferences, version = model_inputs(warehouse), ranking_version()
     fingerprints: dict[str, dict[date, tuple[str, str]]] = {profile.name: {} for profile, _ in asked}
     for profile, days in asked:
@@ -81,6 +81,7 @@ def inputs_by_day(
         papers, liked = day_fingerprints(warehouse, *spans[name]), liked_by(warehouse, profile)
         texts = profile_queries(warehouse, profile, settings=settings).texts
         for as_of in days:
+            earlier = _earlier_list(profile, as_of, lists[name])
             day = _profile_day(profile, as_of, papers=papers, shown=shown[name], liked=liked, settings=settings)
             ranked = ranking_fingerprint(
                 day.inputs,
@@ -90,29 +91,40 @@ def inputs_by_day(
                 llm=llm,
                 code_version=version,
                 preferences=preferences.get(name),
-                considered=_considered(profile, as_of, wishes[name]),
+                considered=earlier.fingerprint if earlier else None,
             )
             fingerprints[name][as_of] = day.inputs, ranked
     return fingerprints
 
 
-def considered_day(warehouse: Warehouse, profile: Profile, as_of: date) -> date | None:
-    """Return the last day before `as_of` with a ranking for the same wishes, among 30 days or a longer window.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierList:
+    """The last list for the same wishes before a day, and a fingerprint of it and its candidates.
 
-    The papers of that day and of earlier ones had their chance of a place in that list. For a ranking from before the
-    window, the day before the window is returned: no candidate is as old. None if there is no such ranking, so that
-    the list of `as_of` is a first one, or if papers may be shown again.
+    Its candidates had their chance of a place. A paper of an earlier day that was announced only later had none.
+    """
+
+    day: date
+    fingerprint: str
+
+
+def earlier_list(warehouse: Warehouse, profile: Profile, as_of: date) -> EarlierList | None:
+    """Return the last list for the same wishes before `as_of`, among 30 days or a longer window.
+
+    None if there is none, so that the list of `as_of` is a first one, or if papers may be shown again.
     """
     listed = {profile.name: (_first_of_lists(profile, as_of), as_of)}
-    return _considered(profile, as_of, wishes_by_day(warehouse, listed)[profile.name])
+    return _earlier_list(profile, as_of, wishes_by_day(warehouse, listed)[profile.name])
 
 
-def _considered(profile: Profile, as_of: date, wishes: Mapping[date, str | None]) -> date | None:
+def _earlier_list(
+    profile: Profile, as_of: date, lists: Mapping[date, tuple[str | None, str | None]]
+) -> EarlierList | None:
     if profile.content.feed.repeat:
         return None
     first, own = _first_of_lists(profile, as_of), wishes_fingerprint(profile)
-    latest = max((day for day, each in wishes.items() if first <= day < as_of and each == own), default=None)
-    return latest and max(latest, _first_of_window(profile, as_of) - timedelta(days=1))
+    latest = max((day for day, (wishes, _) in lists.items() if first <= day < as_of and wishes == own), default=None)
+    return EarlierList(day=latest, fingerprint=f"{latest} {lists[latest][1]}") if latest else None
 
 
 def _first_of_lists(profile: Profile, as_of: date) -> date:

@@ -8,7 +8,7 @@ from datetime import date
 
 from paper_assets.errors import LLMConfigError, NotComputed
 from paper_assets.pipeline.changes import changes_since
-from paper_assets.pipeline.day_inputs import CODE_VERSION, considered_day, profile_day, profile_queries
+from paper_assets.pipeline.day_inputs import CODE_VERSION, earlier_list, profile_day, profile_queries
 from paper_assets.pipeline.preferences import current_preferences
 from paper_assets.pipeline.rankings import day_task, judged_papers, warnings_of, with_stored_vectors
 from paper_assets.pipeline.workspace import Workspace
@@ -54,7 +54,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
         judged,
         queries=profile_queries(warehouse, profile, settings=settings),
         preferences=preferences,
-        considered=considered_day(warehouse, profile, day),
+        earlier=earlier_list(warehouse, profile, day),
         settings=settings,
     )
     task = with_stored_vectors(warehouse, profile, task, embedder)

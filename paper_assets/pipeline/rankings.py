@@ -14,8 +14,9 @@ from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
 from paper_assets.pipeline.day_inputs import (
     CODE_VERSION,
+    EarlierList,
     ProfileDay,
-    considered_day,
+    earlier_list,
     profile_queries,
     query_vectors,
     ranking_version,
@@ -54,6 +55,7 @@ from paper_assets.stores.rankings import (
     candidates,
     candidates_inputs,
     note_output,
+    passed_ids,
     ranking,
     ranking_inputs,
     replace_candidates,
@@ -94,12 +96,12 @@ def day_task(
     *,
     queries: InterestQueries,
     preferences: Preferences | None,
-    considered: date | None,
+    earlier: EarlierList | None,
     settings: Settings,
 ) -> RankingTask:
     """Build the task to score and order the `judged` papers that passed, still without vectors.
 
-    `considered`: the last day whose list has considered its papers before.
+    `earlier`: the last list for the same wishes, whose candidates had their chance.
     """
     shown = shown_before(judged)
     return RankingTask(
@@ -112,8 +114,8 @@ def day_task(
         pdf_names=profile.pdf_names,
         preferences=preferences,
         shown_before=papers_by_id(warehouse, shown).select(["title", "abstract"]) if shown else None,
-        considered=considered,
-        first_list=considered is None and not shown,
+        considered=passed_ids(warehouse, earlier.day, profile.name) if earlier else frozenset(),
+        first_list=earlier is None and not shown,
     )
 
 
@@ -225,7 +227,7 @@ def ranking_work(
     if candidate_inputs is None:
         raise NotComputed(f"no candidates for profile {name!r} on {as_of}; materialize filtered_candidates")
     queries = profile_queries(warehouse, profile, settings=settings)
-    considered = considered_day(warehouse, profile, as_of)
+    earlier = earlier_list(warehouse, profile, as_of)
     fingerprint = partial(
         ranking_fingerprint,
         candidate_inputs,
@@ -234,7 +236,7 @@ def ranking_work(
         llm=llm,
         code_version=ranking_version(),
         preferences=preferences_inputs(warehouse, name),
-        considered=considered,
+        considered=earlier.fingerprint if earlier else None,
     )
     inputs = fingerprint(model=model)
     if ranking_inputs(warehouse, as_of, name) == inputs:
@@ -248,7 +250,7 @@ def ranking_work(
         candidates(warehouse, as_of, name),
         queries=queries,
         preferences=preferences,
-        considered=considered,
+        earlier=earlier,
         settings=settings,
     )
     task = with_stored_vectors(warehouse, profile, task, embedder)

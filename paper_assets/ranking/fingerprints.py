@@ -51,7 +51,7 @@ def ranking_fingerprint(
     llm: str | None,
     code_version: str,
     preferences: str | None = None,
-    considered: date | None = None,
+    considered: str | None = None,
 ) -> str:
     """Return 32 hex digits that change with anything that a ranking depends on.
 
@@ -63,7 +63,7 @@ def ranking_fingerprint(
         llm: the language model; None: papers are not verified.
         code_version: that of the ranking's code.
         preferences: version of what ratings have taught; None: nothing.
-        considered: last day whose list considered papers for the same interests; None: there is none.
+        considered: the last list for the same interests and its candidates; None: there is none.
     """
     return _hash(
         {
@@ -74,7 +74,7 @@ def ranking_fingerprint(
             "llm": llm if options.enable_llm_verification else None,
             "code": code_version,
             **({"preferences": preferences} if preferences else {}),
-            **({"considered": considered.isoformat()} if considered else {}),
+            **({"considered": considered} if considered else {}),
         }
     )
 

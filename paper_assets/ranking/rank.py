@@ -73,7 +73,7 @@ class RankingTask:
         pdf_names: names of the local PDF files.
         preferences: what ratings have taught; None: nothing.
         shown_before: title and abstract of the papers of the window that earlier lists showed; None: there are none.
-        considered: the last day whose list could have shown these papers for the same interests; None: there is none.
+        considered: ids of the candidates of the last list for the same interests, which could have shown them.
         first_list: whether this is the first list for these interests, which shows doubtful papers if it is short.
         warnings: those to report with the result.
     """
@@ -88,7 +88,7 @@ class RankingTask:
     pdf_names: tuple[str, ...] = ()
     preferences: Preferences | None = None
     shown_before: pa.Table | None = None
-    considered: date | None = None
+    considered: frozenset[str] = frozenset()
     first_list: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -251,10 +251,9 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
 
 def _considered(candidates: pa.Table, task: RankingTask, *, calibrated: bool) -> NDArray[np.bool_]:
     """Return (n,) which papers were candidates of an earlier list that did not show them; it lowers their relevance."""
-    if task.considered is None or not calibrated:
+    if not calibrated:
         return np.zeros(candidates.num_rows, dtype=bool)
-    considered: NDArray[np.bool_] = ages_in_days(candidates, task.considered) >= 0
-    return considered
+    return np.array([paper_id in task.considered for paper_id in candidates.column("paper_id").to_pylist()], dtype=bool)
 
 
 def _facts(

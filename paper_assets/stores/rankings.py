@@ -196,28 +196,38 @@ def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str
 
 def output_paths(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
     """Return the paths of the JSON files of rankings (None: not written yet), by profile and day."""
-    return _from_headers(warehouse, spans, "$.output_path")
+    return _of_spans(
+        warehouse,
+        spans,
+        """
+        select profile, day, header ->> '$.output_path'
+        from ranking_sets
+        join requested using (profile)
+        where day between first_day and last_day
+        """,
+    )
 
 
-def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, str | None]]:
-    """Return the fingerprint of the wishes that each ranking was made for, by profile and day."""
-    return _from_headers(warehouse, spans, "$.wishes")
+def wishes_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, tuple[str | None, str | None]]]:
+    """Return fingerprints of the wishes that rankings were made for and of their candidates, by profile and day."""
+    return _of_spans(
+        warehouse,
+        spans,
+        """
+        select profile, day, (header ->> '$.wishes', candidate_sets.inputs)
+        from ranking_sets
+        join requested using (profile)
+        left join candidate_sets using (profile, day)
+        where day between first_day and last_day
+        """,
+    )
 
 
-def _from_headers(warehouse: Warehouse, spans: Spans, path: str) -> dict[str, dict[date, str | None]]:
-    """Return the text at a JSON path of the headers of rankings, by profile and day; None where it is missing."""
+def _of_spans(warehouse: Warehouse, spans: Spans, query: str) -> dict[str, dict[date, Any]]:
+    """Return the value that a query of `requested` selects for each profile and day."""
     with warehouse.reading() as connection:
         _register_spans(connection, spans)
-        rows = connection.execute(
-            """
-            select profile, day, header ->> $path
-            from ranking_sets
-            join requested using (profile)
-            where day between first_day and last_day
-            """,
-            {"path": path},
-        ).fetchall()
-    return _by_profile(spans, rows)
+        return _by_profile(spans, connection.execute(query).fetchall())
 
 
 def _register_spans(connection: DuckDBPyConnection, spans: Spans) -> None:
@@ -555,6 +565,38 @@ def candidates(warehouse: Warehouse, day: date, profile: str) -> pa.Table:
             params={"day": day, "profile": profile},
         )
         return found.to_arrow_table().cast(candidate_schema())
+
+
+def passed_ids(warehouse: Warehouse, day: date, profile: str) -> frozenset[str]:
+    """Return the ids of the papers that passed the filters for the day's list; empty without one."""
+    with warehouse.reading() as connection:
+        query = "select paper_id from candidates where day = ? and profile = ? and passed"
+        return frozenset(paper_id for (paper_id,) in connection.execute(query, [day, profile]).fetchall())
+
+
+def new_in_window(warehouse: Warehouse, day: date, profile: str) -> tuple[int, int]:
+    """Return how many papers of the day's window the profile's list before it did not have in its window, and how many
+    there are in all: what arrived since, whatever day it was submitted.
+    """
+    with warehouse.reading() as connection:
+        found = connection.execute(
+            """
+            select count(*) filter (earlier.paper_id is null), count(*)
+            from candidates as own
+            left join candidates as earlier
+                on earlier.profile = own.profile
+                and earlier.paper_id = own.paper_id
+                and earlier.day = (
+                    select max(before.day)
+                    from candidate_sets as before
+                    where before.profile = $profile and before.day < $day
+                )
+            where own.day = $day and own.profile = $profile
+            """,
+            {"day": day, "profile": profile},
+        ).fetchall()
+    new, total = found[0]
+    return int(new), int(total)
 
 
 def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:

@@ -20,7 +20,7 @@ from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.rankings import StoredRanking, candidates, ranking, stored_inputs
+from paper_assets.stores.rankings import StoredRanking, candidates, new_in_window, ranking, stored_inputs
 from paper_assets.stores.warehouse import Warehouse
 from tests.ranking.invented import AS_OF, NOW
 
@@ -213,6 +213,18 @@ def test_papers_count_in_full_where_no_earlier_list_considered_them_for_the_same
     )
 
 
+def test_a_paper_that_is_announced_after_the_list_of_its_day_counts_in_full_and_as_new(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["stones"])
+    day.ranked()
+    late = paper(4, "Pebbles of the beach")
+    day.add(late)
+    tags = {row["paper_id"]: row["tags"] for row in day.ranked(as_of=TOMORROW).rows.to_pylist()}
+    assert "CONSIDERED_BEFORE" not in tags[late.paper_id]
+    assert "CONSIDERED_BEFORE" in tags["2603.00003"]
+    assert new_in_window(day.warehouse, AS_OF, "ann") == (len(TOPICS), len(TOPICS))
+    assert new_in_window(day.warehouse, TOMORROW, "ann") == (1, len(TOPICS) + 1)
+
+
 def test_a_shown_paper_keeps_the_next_days_papers_from_seeming_to_match_well(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["granite"])
     assert row_of(day.ranked(), "2603.00002")["shown"]
@@ -226,7 +238,7 @@ def test_a_shown_paper_keeps_the_next_days_papers_from_seeming_to_match_well(tmp
         judged_papers(day.warehouse, window, settings=day.settings),
         queries=profile_queries(day.warehouse, day.profile, settings=day.settings),
         preferences=None,
-        considered=None,
+        earlier=None,
         settings=day.settings,
     )
     assert task.shown_before is not None
