@@ -41,10 +41,10 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
     say,
 )
-from paper_assets.interfaces.ranking_answers import remembering_embedder
 from paper_assets.interfaces.values import parse_day
 from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import papers_from_table
+from paper_assets.pipeline.ranking_call import remembering_embedder
 from paper_assets.settings import Settings
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse

@@ -86,17 +86,22 @@ MOST_ENTRIES = 10_000  # of a list; the largest collaborations list half as many
 _TEXT_FIELDS = ("primary_category", "comment", "doi", "journal_ref", "pdf_url", "github_url")
 _LIST_FIELDS = ("authors", "categories", "affiliations")
 _INSTANT_FIELDS = ("published", "updated")
+OTHER_NAMES = {"paper_id": "arxiv_id", "published": "published_date"}  # under which a record may have a field
 
 
 def paper_from_mapping(record: object, *, position: int | None = None) -> Paper:
     """Read a paper given as JSON (G2): `paper_id, title, abstract, authors` required, the rest optional.
 
-    Keys that are not a paper's are ignored. `position` (from 0) helps to name a record without id. Sizes are not
-    limited here: callers refuse (`oversized_fields`) or shorten (`cut_to_limits`) what is too large.
+    `OTHER_NAMES` are accepted; keys that are not a paper's are ignored. `position` (from 0) helps to name a record
+    without id. Sizes are not limited here: callers refuse (`oversized_fields`) or shorten (`cut_to_limits`) what is too
+    large.
     Raises InvalidPaper with the record and the field.
     """
     if not isinstance(record, Mapping):
         raise InvalidPaper(f"{_named(None, position)} is {_kind(record)}, expected an object with paper_id, title, ...")
+    for name, other in OTHER_NAMES.items():
+        if other in record and record.get(name) is None:
+            record = {**record, name: record[other]}
     paper_id = record.get("paper_id")
     if not isinstance(paper_id, str) or not paper_id.strip():
         raise InvalidPaper(f"{_named(None, position)}: paper_id must be a non-empty text, got {_kind(paper_id)}")

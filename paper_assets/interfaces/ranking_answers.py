@@ -9,18 +9,13 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, PaperNotFound, named_error
 from paper_assets.library.formats import FORMATS, write_papers
-from paper_assets.models.embedder import known_name, load_embedder
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_paper_id, unversioned
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
-from paper_assets.ranking.gatekeeper import Backends, Embed
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
-from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import Settings
-from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
-from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.ranking_files import saved_file
@@ -313,48 +308,6 @@ def split_or_none(text: str) -> str | None:
         return str(split_paper_id(text)[0])
     except InvalidArxivId:
         return None
-
-
-def desk_backends(
-    settings: Settings,
-    warehouse: Warehouse,
-    environ: Mapping[str, str],
-    *,
-    embed: Embed,
-    deadline: Callable[[], float | None] = lambda: None,
-) -> Backends:
-    """Return what a ranking asks: this desk's warehouse, the embedder, and the language model of `environ`.
-
-    `deadline`: the seconds left for a question to the model, None for its own limit.
-    """
-    verifier = open_verifier(
-        environ,
-        deadline=deadline,
-        known=lambda keys: known_answers(warehouse, keys),
-        keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
-    )
-    return Backends(
-        embed=embed,
-        model=known_name(settings.embedding_model),
-        find_papers=lambda ids: papers_by_id(warehouse, ids),
-        verifier=verifier,
-    )
-
-
-def remembering_embedder(settings: Settings, warehouse: Warehouse) -> Any:
-    """Return a function from texts to unit vectors (n, d). It reads known vectors from the warehouse and loads the
-    model on first use.
-    """
-
-    def embed(texts: list[str]) -> Any:
-        name = known_name(settings.embedding_model) or load_embedder(settings.embedding_model).name
-
-        def encode(new: list[str]) -> Any:
-            return load_embedder(settings.embedding_model).encode(new)
-
-        return remembered_vectors(warehouse, texts, model=name, encode=encode)
-
-    return embed
 
 
 def citations(

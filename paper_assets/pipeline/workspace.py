@@ -129,13 +129,23 @@ class Workspace:
         return model
 
 
-def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clock) -> Workspace:
+def open_workspace(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    clock: Clock,
+    store_deadline: float | None = None,
+    deadline: Callable[[], float | None] = lambda: None,
+) -> Workspace:
     """Create the workspace of one set of settings; `environ` configures the language model, if any (I3). Opens nothing
     yet.
+
+    `store_deadline`: the seconds to wait for a busy store, None for the setting's. `deadline`: the seconds left for a
+    question to the language model about papers or stances, None for its own limit.
     """
     environ = kept_environment(environ, settings.home, clock)
     code_state()  # as this process has loaded it, for what is remembered of digests
-    warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
+    warehouse = Warehouse(settings.warehouse_path, deadline=store_deadline or settings.store_deadline)
     cluster = _cluster(settings.dask) if settings.dask else None
     load_embedder_once = _embedder_loader(settings, cluster)
     return Workspace(
@@ -145,9 +155,9 @@ def open_workspace(settings: Settings, environ: Mapping[str, str], *, clock: Clo
         load_embedder=load_embedder_once,
         load_grader=_grader_loader(settings, load_embedder_once),
         # Functions and not partials, whose repr would show the keys in `environ`.
-        load_judge=lambda: _judge(settings, environ, warehouse),
+        load_judge=lambda: _judge(settings, environ, warehouse, deadline),
         load_daily_answers=lambda: _daily_answers(settings, environ, warehouse),
-        load_verifier=lambda: _verifier(environ, warehouse),
+        load_verifier=lambda: _verifier(environ, warehouse, deadline),
         load_writer=lambda workspace: _writer(workspace, settings, environ, warehouse),
         access=Access(settings=settings, environ=environ),
         enrich_papers=enricher(settings, environ, warehouse),
@@ -186,10 +196,12 @@ def _grader_loader(settings: Settings, embedder: Callable[[], Embedder]) -> "Cal
     return load
 
 
-def _judge(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "StanceJudge":
+def _judge(
+    settings: Settings, environ: Mapping[str, str], warehouse: Warehouse, deadline: Callable[[], float | None]
+) -> "StanceJudge":
     from paper_assets.retrieval.stance_judges import open_judge
 
-    return open_judge(settings, environ, warehouse)
+    return open_judge(settings, environ, warehouse, deadline=deadline)
 
 
 def _daily_answers(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "DailyAnswers":
@@ -198,9 +210,10 @@ def _daily_answers(settings: Settings, environ: Mapping[str, str], warehouse: Wa
     return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
 
 
-def _verifier(environ: Mapping[str, str], warehouse: Warehouse) -> Verifier:
+def _verifier(environ: Mapping[str, str], warehouse: Warehouse, deadline: Callable[[], float | None]) -> Verifier:
     return open_verifier(
         environ,
+        deadline=deadline,
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,7 +27,7 @@ BY_PROFILE: dict[str, dict[str, Any]] = {
     "list_rewrites": {"profile": "{}"},
     "export_citations": {"profile": "{}"},
     "rate_paper": {"profile": "{}", "paper_id": "2603.00201", "rating": "worth"},
-    "rank_and_filter_papers": {"profile_path": "{}", "save": False},
+    "rank_and_filter_papers": {"profile_path": "{}", "save": False, "papers": []},
     "retrieve_balanced": {"profile": "{}", "question": "What predicts traffic?"},
     "search_desk": {"profile": "{}", "query": "traffic is:unseen"},
 }
@@ -100,11 +101,15 @@ def test_another_persons_profile_is_answered_like_one_that_does_not_exist(served
         arguments = {
             key: str(value).format(profile) if value == "{}" else value for key, value in BY_PROFILE[tool].items()
         }
-        return call(served_lab, served_lab.tokens["ada"], tool, arguments)
+        status, text = call(served_lab, served_lab.tokens["ada"], tool, arguments)
+        return status, re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+", "", text)  # the time of the answer
 
     own, theirs, nobodys = asked("traffic"), asked("speech"), asked("speed1")
     assert '"isError":true' not in own[1].replace(" ", ""), own[1]
     assert (theirs[0], theirs[1].replace("speech", "speed1")) == nobodys
+    if tool == "rank_and_filter_papers":  # goes on without it
+        assert "profile_path: no such profile" in theirs[1]
+        return
     assert "INVALID_INPUT" in theirs[1]
     assert "speech recognition" not in own[1] and '"speech"' not in own[1]
 
@@ -112,15 +117,6 @@ def test_another_persons_profile_is_answered_like_one_that_does_not_exist(served
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("rank_and_filter_papers", {"profile_path": "../profiles/speech", "save": False}),
-        ("rank_and_filter_papers", {"profile_path": "speech/profile.json", "save": False}),
-        ("rank_and_filter_papers", {"profile_path": "traffic/../speech", "save": False}),
-        ("rank_and_filter_papers", {"profile_path": "traffic", "history_path": "speech/profile.json", "save": False}),
-        (
-            "rank_and_filter_papers",
-            {"profile_path": "traffic", "history_path": "../speech/profile.json", "save": False},
-        ),
-        ("rank_and_filter_papers", {"profile_path": "traffic", "local_pdf_dir": "../speech", "save": False}),
         ("retrieve_balanced", {"profile": "traffic/../speech", "question": "x"}),
         ("retrieve_balanced", {"question": "x", "sides": ["cs.LG"], "data_type": ["rewrite"]}),
         ("retrieve_standard", {"question": "x", "data_type": ["rewrite"]}),
@@ -132,6 +128,25 @@ def test_no_path_and_no_collection_leads_to_anothers_profile(served_lab: Lab, to
     status, text = call(served_lab, served_lab.tokens["ada"], tool, arguments)
     assert status == 200
     assert "INVALID_INPUT" in text and "speech recognition" not in text
+
+
+@pytest.mark.parametrize(
+    ("paths", "left_out"),
+    [
+        ({"profile_path": "../profiles/speech"}, "profile_path"),
+        ({"profile_path": "speech/profile.json"}, "profile_path"),
+        ({"profile_path": "traffic/../speech"}, "profile_path"),
+        ({"profile_path": "traffic", "history_path": "speech/profile.json"}, "history_path"),
+        ({"profile_path": "traffic", "history_path": "../speech/profile.json"}, "history_path"),
+        ({"profile_path": "traffic", "local_pdf_dir": "../speech"}, "local_pdf_dir"),
+    ],
+)
+def test_a_ranking_uses_no_file_of_another_person(served_lab: Lab, paths: dict[str, str], left_out: str) -> None:
+    arguments = {**paths, "save": False, "papers": []}
+    status, text = call(served_lab, served_lab.tokens["ada"], "rank_and_filter_papers", arguments)
+    assert status == 200
+    assert f"{left_out}: no" in text and "ranked without it" in text
+    assert "speech recognition" not in text
 
 
 def test_another_persons_digest_is_not_a_resource(served_lab: Lab) -> None:

@@ -6,15 +6,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.interfaces.ranking_answers import desk_backends
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, load_valid_profile, profile_changes
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
-from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY
 
 CONTENT = {"interests": {"primary": ["graph neural networks"]}}
@@ -101,14 +99,7 @@ def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path
     settings = load_settings({}, tmp_path)
     result = rank_and_filter_papers(
         [{"paper_id": "2601.00001", "title": "On graphs", "abstract": "Graphs.", "authors": ["Ada Moreau"]}],
-        settings=settings,
-        backends=desk_backends(
-            settings,
-            Warehouse(settings.warehouse_path, deadline=5),
-            {},
-            embed=lambda texts: np.ones((len(texts), 1), dtype=np.float32),
-        ),
-        now=datetime(2026, 1, 7, tzinfo=UTC),
+        desk=open_workspace(settings, {}, clock=lambda: datetime(2026, 1, 7, tzinfo=UTC)),
         as_of=MONDAY,
         files=RankingFiles(profile_path=folder),
         save=False,

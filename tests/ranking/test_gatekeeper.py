@@ -1,4 +1,5 @@
 import json
+import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -185,8 +186,6 @@ def test_a_malformed_paper_fails_the_call_and_is_named(settings: Settings, paper
         ({"purpose": "fun"}, "purpose: input should be 'general', "),
         ({"ranking_mode": "x"}, "ranking_mode: "),
         ({"contrastive_type": "x"}, "contrastive_type: "),
-        ({"history_path": "absent.json"}, "absent.json does not exist"),
-        ({"local_pdf_dir": "absent"}, "local_pdf_dir: "),
     ],
 )
 def test_a_wrong_option_fails_the_call_and_is_named(settings: Settings, option: dict[str, Any], message: str) -> None:
@@ -207,11 +206,41 @@ def test_without_a_profile_the_ranking_is_profile_free(settings: Settings) -> No
     assert result["ranked_papers"][0]["score"]["evaluation_method"] == "profile_free"
 
 
-@pytest.mark.parametrize("path", ["config/profile.json", "profiles/grahps", "."])
-def test_a_profile_path_with_nothing_there_fails_the_call_by_its_name(settings: Settings, path: str) -> None:
-    message = refusal([record("2603.00001")], settings, profile_path=path)
-    assert message.startswith("profile_path: ")
-    assert str(settings.output_dir / path) in message
+@pytest.mark.parametrize(
+    ("option", "path"),
+    [
+        ("profile_path", "config/profile.json"),
+        ("profile_path", "."),
+        ("history_path", "absent.json"),
+        ("local_pdf_dir", "absent"),
+    ],
+)
+def test_a_path_with_nothing_there_is_left_out_with_a_warning_unless_it_is_required(
+    settings: Settings, option: str, path: str
+) -> None:
+    paths = {option: path, "working_dir": settings.home}
+    result = call([record("2603.00001")], settings, **paths)
+    [warning] = result["summary"]["warnings"]
+    assert warning.startswith(f"{option}: no")
+    first = settings.pdf_dir if option == "local_pdf_dir" else settings.output_dir
+    assert f"{first / path} or {settings.home / path}; ranked without it" in warning
+    assert (result["summary"]["profile_used"], result["summary"]["output_count"]) == (None, 1)
+    shutil.rmtree(settings.rankings_dir)
+    assert str(first / path) in refusal([record("2603.00001")], settings, **paths, required=True)
+
+
+def test_the_default_history_and_pdfs_count_where_the_profile_has_none(settings: Settings, profile: Path) -> None:
+    history = settings.output_dir / "history" / "read_papers.json"
+    history.parent.mkdir(parents=True)
+    history.write_text('["2603.00001"]', encoding="utf-8")
+    (settings.pdf_dir / "pdf").mkdir(parents=True)
+    (settings.pdf_dir / "pdf" / "2603.00002.pdf").touch()
+    result = call([record("2603.00001"), record("2603.00002")], settings)
+    assert [paper["filter_reason"] for paper in result["filtered_papers"]] == ["ALREADY_READ"]
+    assert result["ranked_papers"][0]["local_status"]["already_downloaded"]
+    (profile / "read_papers.json").write_text('["2603.00002"]', encoding="utf-8")
+    own = call([record("2603.00001"), record("2603.00002")], settings, profile_path=profile)
+    assert [paper["paper_id"] for paper in own["filtered_papers"]] == ["2603.00002"]
 
 
 def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Settings, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Commands about rankings: rank papers from a file, show a stored list, explain a rank, show changes."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -13,19 +12,17 @@ from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
     ProfileName,
-    environment,
     open_warehouse,
     print_json,
     read_settings,
     say,
     warn,
 )
+from paper_assets.interfaces.python import own_desk
 from paper_assets.interfaces.ranking_answers import (
-    desk_backends,
     explanation,
     list_changes,
     newest_ranking,
-    remembering_embedder,
     shown_ranking,
 )
 from paper_assets.interfaces.ranking_parameters import with_ranking_options
@@ -63,19 +60,16 @@ def rank(
     save: Annotated[bool, typer.Option(help="Save the result under output/rankings.")] = True,
 ) -> None:
     """Rank papers from a JSON file and print the result as JSON. The exit code is 1 if the ranking failed."""
-    settings = read_settings()
-    now, warehouse = datetime.now(UTC), open_warehouse()
     result = rank_and_filter_papers(
         _papers(papers),
-        settings=settings,
-        backends=desk_backends(settings, warehouse, environment(), embed=remembering_embedder(settings, warehouse)),
-        as_of=parse_day(as_of, "--as-of") if as_of else now.date(),
-        now=now,
+        desk=own_desk(),
+        as_of=parse_day(as_of, "--as-of") if as_of else None,
         files=RankingFiles(
             profile_path=profile_path,
             history_path=history_path,
             local_pdf_dir=local_pdf_dir,
-            working_dir=Path.cwd(),
+            folders=(Path.cwd(),),
+            required=True,
         ),
         options=options,
         save=save,

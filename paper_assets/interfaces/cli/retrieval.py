@@ -2,8 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,30 +11,17 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.ask import print_answer
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    embedder_or_none,
-    environment,
-    open_warehouse,
     print_json,
     print_table,
-    read_settings,
     say,
     warn,
 )
+from paper_assets.interfaces.python import answer_plan, own_desk
 from paper_assets.interfaces.values import parse_day
-from paper_assets.models.cross_encoder import load_cross_encoder
-from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.desk_answers import DailyAnswers
-from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.pipeline.retrievals import import_own_pdfs
 from paper_assets.profile import PROFILE_NAME, read_json
-from paper_assets.retrieval.answers import balanced_answer, stance_in_words, standard_answer, written_plan
+from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.retrieval.cited_answer import answer_from_record
-from paper_assets.retrieval.findings import Caller, log_handler
-from paper_assets.retrieval.grading import load_grader
-from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, parse_plans
-from paper_assets.retrieval.search import open_corpus
-from paper_assets.retrieval.stance_judges import open_judge
-from paper_assets.settings import RetrievalConfig
+from paper_assets.retrieval.findings import log_handler
 
 
 def retrieve(
@@ -54,35 +39,19 @@ def retrieve(
     as_json: AsJson = False,
 ) -> None:
     """Find documents that answer a question, the same number for each side. Where there are fewer, it says why."""
-    settings, warehouse = read_settings(), open_warehouse()
+    desk, record = own_desk(), read_json(plan)
     if profile is not None and not PROFILE_NAME.fullmatch(profile):
-        raise InvalidInput(f"--profile must be the name of a folder in {settings.profiles_dir}, got {profile[:60]!r}")
-    caller = Caller(owner=profile, as_of=parse_day(as_of, "--as-of") if as_of else None)
-    asking = load_valid_profile(settings.profiles_dir / profile) if profile is not None else None
-    record, sides = read_json(plan), categories_of(asking, settings)
-    plans = _plans_of(record, source=str(plan), default_sides=sides, config=settings.retrieval)
-    embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
-    if asking:
-        for fault in import_own_pdfs(warehouse, asking, plans, embedder=embedder):
-            warn(f"left out: {fault}")
-
-    @cache
-    def grader() -> Any:
-        return load_grader(
-            lambda: load_cross_encoder(settings.cross_encoder), lambda: load_embedder(settings.embedding_model)
+        raise InvalidInput(
+            f"--profile must be the name of a folder in {desk.settings.profiles_dir}, got {profile[:60]!r}"
         )
-
-    corpus = open_corpus(settings, warehouse, embedder)
-    judge = open_judge(settings, environment(), warehouse)
-    daily = DailyAnswers(settings=settings, environ=environment(), warehouse=warehouse)
+    if record == []:
+        raise InvalidInput(f"{plan} contains no plan; write an object with rewritten_question, or a list of them")
+    plans = {f"{plan}: entry {at}": each for at, each in enumerate(record, 1)} if isinstance(record, list) else {}
+    day = parse_day(as_of, "--as-of") if as_of else None
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
         answers = [
-            written_plan(parsed_plan, daily.answer(parsed_plan, as_of=caller.as_of, embedder=embedder), caller=caller)
-            if parsed_plan.answer
-            else standard_answer(corpus, parsed_plan, caller=caller, load_grader=grader)
-            if standard
-            else balanced_answer(corpus, parsed_plan, caller=caller, load_grader=grader, load_judge=lambda: judge)
-            for parsed_plan in plans
+            answer_plan(each, balanced=not standard, profile=profile, as_of=day, desk=desk, source=source)
+            for source, each in (plans or {str(plan): record}).items()
         ]
     if as_json:
         print_json(answers if isinstance(record, list) else answers[0])
@@ -92,15 +61,6 @@ def retrieve(
     faults = [side["error"] for answer in answers for side in answer["sides"]]
     if faults and all(faults):
         raise PaperAssetsError(f"{plan}: nothing could be searched: {faults[0]}")
-
-
-def _plans_of(record: Any, *, source: str, default_sides: Sequence[str], config: RetrievalConfig) -> tuple[Plan, ...]:
-    """Parse the one plan of a file, or its list of plans. Raises InvalidInput."""
-    if not isinstance(record, list):
-        return (parse_plan(record, source=source, default_sides=default_sides, config=config),)
-    if not record:
-        raise InvalidInput(f"{source} contains no plan; write an object with rewritten_question, or a list of them")
-    return parse_plans(record, source=source, default_sides=default_sides, config=config)
 
 
 def _show(answer: dict[str, Any]) -> None:

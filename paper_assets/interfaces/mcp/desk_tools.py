@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -36,8 +36,7 @@ from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from paper_assets.pipeline.ranking_call import RankingFiles
 
 _MOST_OF_A_LIST = 5_400  # characters of todays_ranking: at most 1,500 tokens of the large models' tokenizers
 _ARXIV_PAGE = "https://arxiv.org/abs/{paper_id}"  # once for a list: it would be a sixth of its tokens
@@ -87,42 +86,23 @@ class DeskTools(ToolSet):
         def work(progress: Progress) -> Mapping[str, Any]:
             if papers is not None and paper_ids is not None:
                 raise InvalidInput("papers and paper_ids: give one of them")
-            from paper_assets.interfaces.ranking_answers import desk_backends, remembering_embedder
-            from paper_assets.pipeline.ranking_call import RankingFiles, ranked
+            from paper_assets.pipeline.ranking_call import ranked
             from paper_assets.sources.source import seconds_from_now
 
-            settings, warehouse = self.settings, self._warehouse
-            profile = self._profile_folder(profile_path, argument="profile_path")
-            history = local_path(history_path, "history_path", self._folders(settings.output_dir))
-            pdfs = local_path(local_pdf_dir, "local_pdf_dir", self._folders(settings.pdf_dir, settings.output_dir))
-            now = datetime.now(UTC)
-            records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"), now)
+            records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"))
             left = seconds_from_now(self.calls.work_deadline, time.monotonic)
-            embed = remembering_embedder(settings, warehouse)
 
             def left_for_model() -> float:
                 progress(0, None, "checking doubtful papers")
                 return left()
 
-            def embed_with_progress(texts: list[str]) -> "np.ndarray[Any, Any]":
-                progress(0, None, f"embedding {len(texts)} texts")
-                vectors: np.ndarray[Any, Any] = embed(texts)
-                progress(0, None, "scoring")
-                return vectors
-
             result = ranked(
                 records,
-                settings=settings,
+                desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
                 as_of=last_day,
-                now=now,
-                files=RankingFiles(profile_path=profile, history_path=history, local_pdf_dir=pdfs),
+                files=self._files(profile_path, history_path, local_pdf_dir),
                 options=options,
-                # What the model has answered by the deadline is kept.
-                backends=desk_backends(
-                    settings, warehouse, self.environ, embed=embed_with_progress, deadline=left_for_model
-                ),
                 save=save and not offset,
-                progress=progress,
             )
             return _ranking_answer(result, offset=offset)
 
@@ -278,15 +258,37 @@ class DeskTools(ToolSet):
         profiles = self.settings.profiles_dir
         return (*shared, profiles) if self.only is None else tuple(profiles / name for name in sorted(self.only))
 
+    def _files(self, profile_path: str | None, history_path: str | None, local_pdf_dir: str | None) -> "RankingFiles":
+        """Return the files that a caller may use, with a warning for each that there is none, or not for them."""
+        from paper_assets.pipeline.ranking_call import RankingFiles
+
+        output, pdfs = self.settings.output_dir, self.settings.pdf_dir
+        warnings: list[str] = []
+
+        def usable(find: Callable[[], Path | None]) -> Path | None:
+            try:
+                return find()
+            except InvalidInput as fault:
+                warnings.append(f"{fault}; ranked without it")
+                return None
+
+        return RankingFiles(
+            profile_path=usable(lambda: self._profile_folder(profile_path, argument="profile_path")),
+            history_path=usable(lambda: local_path(history_path, "history_path", self._folders(output))),
+            local_pdf_dir=usable(lambda: local_path(local_pdf_dir, "local_pdf_dir", self._folders(pdfs, output))),
+            warnings=tuple(warnings),
+        )
+
     def _records(
-        self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None, now: datetime
+        self, papers: list[GivenPaper] | None, paper_ids: list[str] | None, day: date | None
     ) -> tuple[list[Any], date]:
         """Return the papers to rank, and the day from which their age counts."""
         from paper_assets.paper import paper_to_mapping, papers_from_table
         from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
 
+        today = datetime.now(UTC).date()
         if papers is not None:
-            return list(papers), day or now.date()
+            return list(papers), day or today
 
         if paper_ids is not None:
             ids = list(dict.fromkeys(str(split_paper_id(paper_id)[0]) for paper_id in paper_ids))
@@ -294,9 +296,9 @@ class DeskTools(ToolSet):
             stored_ids = {paper.paper_id for paper in stored}
             if missing := [paper_id for paper_id in ids if paper_id not in stored_ids]:
                 raise PaperNotFound(f"paper_ids: the desk has not stored {', '.join(missing[:10])}")
-            return [paper_to_mapping(paper) for paper in stored], day or now.date()
+            return [paper_to_mapping(paper) for paper in stored], day or today
 
-        last = day or latest_day(self._warehouse, until=now.date())
+        last = day or latest_day(self._warehouse, until=today)
         if last is None:
             raise NotComputed("no papers are stored yet; give papers, or run `paper-assets fetch` first")
         first = max(last, date.min + timedelta(days=_WINDOW_DAYS)) - timedelta(days=_WINDOW_DAYS - 1)
@@ -309,6 +311,8 @@ def _ranking_answer(result: Mapping[str, Any], *, offset: int) -> dict[str, Any]
     ranked = [_public_record(paper) for paper in result["ranked_papers"]]
     pick = result["contrastive_paper"]
     rest = {
+        "success": result["success"],
+        "error": result["error"],
         "summary": result["summary"],
         "contrastive_paper": pick and {name: pick[name] for name in ("rank", "paper_id", "title", "contrastive_info")},
         "comparison_notes": result["comparison_notes"][:_MOST_REMOVED],

@@ -4,7 +4,7 @@ No caller counts as the owner of a private document here, so none is ever shown 
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
@@ -21,10 +21,6 @@ from paper_assets.interfaces.mcp.tool_types import (
     Words,
 )
 from paper_assets.progress import Progress
-
-if TYPE_CHECKING:
-    from paper_assets.retrieval.plan import Plan
-    from paper_assets.retrieval.stance import StanceJudge
 
 Question = Annotated[Words, Field(min_length=1, max_length=2_000)]
 Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD.")]
@@ -61,14 +57,15 @@ class EvidenceTools(ToolSet):
         """Find the stored documents that answer a question best."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            plan = self._plan(
+            answer = self._answered(
+                progress,
                 question,
                 parameters={"k": k, "method": method},
                 filters={"startdate": startdate, "enddate": enddate, "topic_id": topic_id},
                 data_type=data_type,
                 generation_required=generation_required,
+                balanced=False,
             )
-            answer = self._answered(plan, progress, balanced=False)
             [single_side] = answer.pop("sides")
             documents = single_side.pop("documents")
             return paged({**answer, **single_side}, "documents", documents, offset=offset)
@@ -98,7 +95,8 @@ class EvidenceTools(ToolSet):
         """
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            plan = self._plan(
+            answer = self._answered(
+                progress,
                 question,
                 parameters={"k_per_side": k_per_side, "method": method},
                 filters={
@@ -111,8 +109,8 @@ class EvidenceTools(ToolSet):
                 data_type=data_type,
                 generation_required=generation_required,
                 profile=profile,
+                balanced=True,
             )
-            answer = self._answered(plan, progress, balanced=True)
             answered_sides = answer.pop("sides")
             if sides is None:
                 answer["notes"] = [*answer["notes"], _NOT_FOR_AND_AGAINST]
@@ -124,19 +122,24 @@ class EvidenceTools(ToolSet):
         key = call_key(sorted(self.only or ()), question, sides, k_per_side, filters, generation_required, offset)
         return await self.calls.answer(ctx, "retrieve_balanced", work, joined_as=key)
 
-    def _plan(
+    def _answered(
         self,
+        progress: Progress,
         question: str,
         *,
         parameters: Mapping[str, Any],
         filters: Mapping[str, Any],
         data_type: list[Any] | None,
         generation_required: bool,
+        balanced: bool,
         profile: str | None = None,
-    ) -> "Plan":
-        """Return the plan that the arguments make. Raises InvalidInput."""
-        from paper_assets.pipeline.profiles import load_valid_profile
-        from paper_assets.retrieval.plan import categories_of, parse_plan
+    ) -> dict[str, Any]:
+        """Answer the plan that the arguments make. Raises InvalidInput."""
+        from paper_assets.interfaces.python import answer_plan
+
+        def go_on() -> None:
+            """Stop before the next question to the model if no caller is left; it has no limit but the model's."""
+            progress(0, None, "judging stances")
 
         folder = self._profile_folder(profile)
         if self.only is not None and "rewrite" in (data_type or ()):
@@ -150,42 +153,15 @@ class EvidenceTools(ToolSet):
             "data_type": data_type or ["abstract"],
             "generation_required": generation_required,
         }
-        return parse_plan(
-            record,
-            source="the question",
-            default_sides=categories_of(load_valid_profile(folder) if folder else None, self.settings),
-            config=self.settings.retrieval,
-        )
-
-    def _answered(self, plan: "Plan", progress: Progress, *, balanced: bool) -> dict[str, Any]:
-        from paper_assets.models.cross_encoder import load_cross_encoder
-        from paper_assets.models.embedder import load_embedder
-        from paper_assets.retrieval.answers import balanced_answer, standard_answer
-        from paper_assets.retrieval.findings import Caller
-        from paper_assets.retrieval.grading import load_grader
-        from paper_assets.retrieval.stance_judges import open_judge
-
-        def go_on() -> None:
-            """Stop before the next question to the model if no caller is left; it has no limit but the model's."""
-            progress(0, None, "judging stances")
-
-        def judge() -> "StanceJudge":
-            go_on()
-            return open_judge(self.settings, self._patient, corpus.warehouse, deadline=go_on)
-
-        def grader() -> Any:
-            progress(0, None, "grading")
-            return load_grader(
-                lambda: load_cross_encoder(self.settings.cross_encoder),
-                lambda: load_embedder(self.settings.embedding_model),
-            )
-
         progress(0, None, "searching")
-        corpus = self._corpus()
-        if balanced:
-            answer = balanced_answer(corpus, plan, caller=Caller(), load_grader=grader, load_judge=judge)
-        else:
-            answer = standard_answer(corpus, plan, caller=Caller(), load_grader=grader)
+        answer = answer_plan(
+            record,
+            balanced=balanced,
+            desk=self._desk(progress, environ=self._patient, deadline=go_on),
+            profile=str(folder) if folder else None,
+            private=False,
+            source="the question",
+        )
         faults = [side["error"] for side in answer["sides"]]
         if all(faults):
             raise InvalidInput(f"nothing could be searched: {faults[0]}")

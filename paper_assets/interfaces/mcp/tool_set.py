@@ -5,8 +5,8 @@ served, and one without `@served` stops the server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,10 +16,12 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.values import parse_day
 from paper_assets.profile import PROFILE_NAME, profile_folders
+from paper_assets.progress import Progress
 from paper_assets.settings import Settings
 
 if TYPE_CHECKING:
     from paper_assets.models.embedder import Embedder
+    from paper_assets.pipeline.workspace import Workspace
     from paper_assets.retrieval.search import Corpus
     from paper_assets.stores.warehouse import Warehouse
 
@@ -81,6 +83,28 @@ class ToolSet:
     def _patient(self) -> dict[str, str]:
         """The environment for work that continues after the call."""
         return {**PATIENCE_WITH_MODELS, **self.environ}
+
+    def _desk(
+        self,
+        progress: Progress,
+        *,
+        environ: Mapping[str, str] | None = None,
+        deadline: Callable[[], float | None] = lambda: None,
+    ) -> "Workspace":
+        """Return what the calls from Python take: settings, stores and models, with the limits of a call.
+
+        `deadline`: the seconds left for a question to the language model, None for its own limit.
+        """
+        from paper_assets.pipeline.workspace import open_workspace
+
+        desk = open_workspace(
+            self.settings,
+            self.environ if environ is None else environ,
+            clock=lambda: datetime.now(UTC),
+            store_deadline=self.calls.store_deadline(self.settings),
+            deadline=deadline,
+        )
+        return replace(desk, progress=progress)
 
     def _corpus(self) -> "Corpus":
         from paper_assets.retrieval.search import open_corpus

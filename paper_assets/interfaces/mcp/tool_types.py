@@ -115,6 +115,8 @@ class InterpretAnswer(TypedDict):
 
 
 class RankAnswer(Paged):
+    success: bool
+    error: str | None
     summary: dict[str, Any]
     ranked_papers: list[dict[str, Any]]
     contrastive_paper: dict[str, Any] | None
