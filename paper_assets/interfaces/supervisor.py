@@ -14,7 +14,8 @@ from a pipe that only this process holds open. A guard that was killed is starte
 recorded as failed, now or at the next start, and the next daemon retries them.
 
 Dagster's daemon does nothing until the clock passes its last tick again, so it is restarted after the clock was set
-back. Neither Dagster's daemon nor its UI restarts a code server that was killed: each tick reports that it is
+back. All programs are started again after another embedding model was chosen, because a process uses one until it ends.
+Neither Dagster's daemon nor its UI restarts a code server that was killed: each tick reports that it is
 unreachable. If such lines come for a minute, Dagster is restarted.
 """
 
@@ -36,7 +37,8 @@ from typing import NoReturn
 from paper_assets.errors import InvalidInput, StoreBusy
 from paper_assets.locks import store_lock
 from paper_assets.settings import default_folder
-from paper_assets.small_files import make_private_folder
+from paper_assets.small_files import file_state, make_private_folder
+from paper_assets.stores.kept_settings import EMBEDDING_MODEL
 
 LOG = "up.log"  # in the home
 _LONGEST_LOG = 5_000_000  # bytes; then the log moves to up.log.1
@@ -304,7 +306,8 @@ def supervise(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     _adopt_orphans()
     parent, offset = os.getppid(), clock() - time.monotonic()
-    supervisor = _Supervisor(environ, log, _Guard(guard), [_Child(service) for service in services])
+    choice = log.file.with_name(EMBEDDING_MODEL.name) if log else None
+    supervisor = _Supervisor(environ, log, _Guard(guard), [_Child(service) for service in services], choice)
     supervisor.guard.keep_running()
     code = None
     try:
@@ -330,6 +333,8 @@ class _Supervisor:
     log: _Log | None
     guard: _Guard
     children: list[_Child]
+    choice: Path | None = None  # the file with the embedding model
+    chosen: str | None = None  # its state when the children were started
 
     def note(self, level: str, text: str, *, show: bool = True) -> None:
         if self.log:
@@ -341,6 +346,11 @@ class _Supervisor:
             names = ", ".join(child.service.name for child in late)
             self.note("WARNING", f"the clock was set back; starting {names} again")
             self.end(late)
+        if self.choice and (state := file_state([self.choice])) != self.chosen:
+            if self.chosen:
+                self.note("INFO", "another embedding model was chosen; starting everything again")
+                self.end(self.children)
+            self.chosen = state
         for child in self.children:
             if child.is_stuck:
                 name = child.service.name

@@ -11,6 +11,7 @@ minutes. It is asked only about a model that the user configured; the default mo
 """
 
 import re
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from functools import _CacheInfo, cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +39,7 @@ FEW_PIECES = 768
 _REMEMBERED = 1_024  # texts of small calls kept, 1.5 kB each
 _PIECES = 2_048  # word pieces in a batch, padding included
 _OTHER_CHARACTERS = 16_384  # characters in a batch of another model, padding included
+_SAME = 0.999  # cosine of the vectors that two ways of computing a model give for a text
 _LENGTH_TOLERANCE = 1e-3  # the warehouse's tolerance for a unit vector
 
 
@@ -167,6 +170,11 @@ def known_name(model: str) -> str | None:
     return minilm.NAME if model.removeprefix("sentence-transformers/") == minilm.NAME else None
 
 
+def plain_name(name: str) -> str:
+    """Return a model's name without folder, owner and dimension, such as all-mpnet-base-v2."""
+    return name.split(" (")[0].rstrip("/").rsplit("/", 1)[-1]
+
+
 _LOADING = Lock()
 
 
@@ -268,9 +276,12 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
     def of_batch(texts: list[str]) -> np.ndarray:
         return _unit(np.asarray(loaded.encode(texts, batch_size=len(texts), show_progress_bar=False), np.float32))
 
+    compiled = cache(lambda: _compiled_other(loaded))
+
     def many(texts: list[str]) -> Batches:
+        vectors = (compiled() if len(texts) > FEW else None) or of_batch
         for positions in batches_of(texts):
-            yield positions, of_batch([texts[i] for i in positions])
+            yield positions, vectors([texts[i] for i in positions])
 
     def one(text: str) -> np.ndarray:
         ((_positions, row),) = many([text])
@@ -291,6 +302,40 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
         batches_of=batches_of,
         of_batch=of_batch,
     )
+
+
+def _compiled_other(loaded: Any) -> Callable[[list[str]], np.ndarray] | None:
+    """Return a function from texts to unit rows that OpenVINO computes, in a quarter of the time (bfloat16).
+
+    None on a GPU, without OpenVINO, and for models that are not a transformer whose token vectors are averaged.
+    """
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    words, pooling, *others = loaded
+    averages = isinstance(pooling, Pooling) and pooling.get_config_dict().get("pooling_mode") == "mean"
+    plain = isinstance(words, Transformer) and averages and all(isinstance(each, Normalize) for each in others)
+    if not plain or _has_gpu() or not find_spec("openvino"):
+        return None
+    openvino = minilm.import_openvino()
+
+    def pieces(texts: list[str], kind: str) -> dict[str, Any]:
+        longest = loaded.max_seq_length
+        read = loaded.tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors=kind)
+        return {name: read[name] for name in ("input_ids", "attention_mask")}
+
+    samples = ["two", "short texts", "and a longer one, " * 50]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, about its own tracing
+        graph = openvino.convert_model(words.auto_model, example_input=pieces(samples[:2], "pt"))
+    network = openvino.Core().compile_model(graph, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
+
+    def vectors(texts: list[str]) -> np.ndarray:
+        read = pieces(texts, "np")
+        weights = read["attention_mask"][..., None].astype(np.float32)
+        return _unit((network(read)[0] * weights).sum(1) / weights.sum(1))
+
+    exact = _unit(np.asarray(loaded.encode(samples, show_progress_bar=False), np.float32))
+    return vectors if ((vectors(samples) * exact).sum(axis=1) >= _SAME).all() else None
 
 
 def _has_gpu() -> bool:

@@ -227,6 +227,14 @@ def _checked(file: Path) -> bytes:
 _NOT_READ = np.float32(-1e4)  # added to the attention scores of padding: exp of it is 0, and it fits a 16-bit float
 
 
+def import_openvino() -> Any:
+    """Import OpenVINO without its telemetry, which would send requests over the network."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    import openvino  # type: ignore[import-untyped]
+
+    return openvino
+
+
 Compiled = tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], int]
 
 
@@ -236,11 +244,8 @@ def compile_minilm(weights: dict[str, np.ndarray]) -> Compiled:
     The function takes word piece ids (texts, pieces) and which of them are not padding, and returns the sum of each
     text's vectors (texts, 384), which has the direction of their mean.
     """
-    # Importing OpenVINO sends telemetry over the network, unless its telemetry package cannot be imported.
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
-    import openvino  # type: ignore[import-untyped]
-    from openvino import opset15 as op
-
+    openvino = import_openvino()
+    op = openvino.opset15
     ids = op.parameter([-1, -1], np.int32)
     given = op.parameter([-1, -1], np.float32)
     attend = op.unsqueeze(op.multiply(op.subtract(np.float32(1), given), _NOT_READ), np.array([1, 2]))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.embedder import Embedder
-from paper_assets.pipeline.staleness import EMBEDDINGS, embedding_version
+from paper_assets.pipeline.profiles import find_profiles
+from paper_assets.pipeline.staleness import EMBEDDINGS, embedding_version, partitions_of_days
 from paper_assets.pipeline.step import (
     Check,
     Checked,
@@ -33,7 +34,7 @@ from paper_assets.stores.embeddings import (
     vectors_between,
     vectors_of,
 )
-from paper_assets.stores.papers import day_fingerprints, papers_between
+from paper_assets.stores.papers import day_fingerprints, latest_day, papers_between
 from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild, self_check, update
 
 NAME: Final = "paper_embeddings"
@@ -75,6 +76,21 @@ def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
         vectors = model.encode(texts, progress=workspace.progress)
         keep_vectors(workspace.warehouse, hashes, vectors, model=model.name)
     return len(texts)
+
+
+def embed_window(workspace: Workspace) -> int:
+    """Embed the papers that the newest list of any profile reads, the newest day first; return the number of texts.
+
+    Each day is stored when it is done. Raises ModelUnavailable, StoreError.
+    """
+    model = workspace.load_embedder()
+    newest = latest_day(workspace.warehouse, until=workspace.clock().date())
+    if newest is None:
+        model.encode(["paper"])  # whether it works
+        return 0
+    profiles = find_profiles(workspace.settings.profiles_dir).readable
+    days = days_of(partitions_of_days(EMBEDDINGS, profiles, [newest], first_day=workspace.settings.first_day))
+    return sum(_embed_day(workspace, model, day) for day in reversed(days))
 
 
 def embed_unpartitioned(workspace: Workspace) -> int:

@@ -5,6 +5,7 @@ DuckDB is the source of truth; the search index can be rebuilt from here without
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -237,6 +238,29 @@ def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
 def _matrix(vectors: pa.ListArray) -> np.ndarray:
     """Return the lists of one non-empty batch, which are contiguous in one buffer, as an array (n, d)."""
     return vectors.flatten().to_numpy().reshape(len(vectors), -1)
+
+
+class StoredModel(NamedTuple):
+    """A model that has vectors in the database: how many, and of how many numbers each."""
+
+    name: str
+    vectors: int
+    dimension: int
+
+
+def stored_models(warehouse: Warehouse) -> list[StoredModel]:
+    """Return the models that have vectors, the one with most vectors first."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            "select model, count(*), any_value(len(vector)) from embeddings group by model order by 2 desc, 1"
+        ).fetchall()
+    return [StoredModel(*row) for row in rows]
+
+
+def forget_vectors(warehouse: Warehouse, *, model: str) -> None:
+    """Remove the vectors of a model."""
+    with warehouse.writing() as connection:
+        connection.execute("delete from embeddings where model = ?", [model])
 
 
 def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:

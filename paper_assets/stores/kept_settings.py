@@ -1,8 +1,9 @@
 """Keep settings that a reader chose on the page or by a command in files of the data folder that only their user reads.
 
-Two files: the language model with its key, and the hours of the daily fetch. A variable of the environment overrides
-the files. They are read again when they change, so a running page, daemon or server needs no restart. To keep another
-setting, add its name to the pattern of its file.
+Three files: the language model with its key, the embedding model, and the hours of the daily fetch. A variable of the
+environment overrides the files. They are read again when they change, so a running page, daemon or server needs no
+restart, except for the embedding model: a process uses one until it ends. To keep another setting, add its name to the
+pattern of its file.
 """
 
 import re
@@ -34,7 +35,8 @@ LANGUAGE_MODEL = KeptFile(
 MORNING = KeptFile(
     "morning.env", re.compile(r"(PAPER_ASSETS_(?:FETCH_AT|FETCH_WEEKDAYS|TIME_ZONE))=(.*)"), secret=False
 )
-_KEPT_FILES = (LANGUAGE_MODEL, MORNING)
+EMBEDDING_MODEL = KeptFile("embedding.env", re.compile(r"(PAPER_ASSETS_EMBEDDING_MODEL)=(.*)"), secret=False)
+_KEPT_FILES = (LANGUAGE_MODEL, MORNING, EMBEDDING_MODEL)
 _USE = "llm-use"  # folder of the home: what was used of the language model, a file for each month
 
 

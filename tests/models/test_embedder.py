@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models import minilm
 from paper_assets.models.embedder import FEW, Embedder, load_embedder
+from tests.invented_embedder import tiny_embedder
 
 SENTENCE = "sparse graph attention for protein folding with noisy labels and a small budget of measurements"
 WORDS = SENTENCE.split()
@@ -263,29 +264,7 @@ def test_an_unknown_model_is_one_line_at_once(name, tmp_path):
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory) -> Path:
-    """A sentence-transformers model of 16 dimensions with random weights, reading 12 word pieces."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny")
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(WORDS))]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    torch.manual_seed(7)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
-    words = Transformer(str(folder / "bert"), max_seq_length=12)
-    SentenceTransformer(modules=[words, Pooling(16)], device="cpu").save(str(folder / "model"))
-    return folder / "model"
+    return tiny_embedder(tmp_path_factory.mktemp("tiny"), WORDS)
 
 
 def test_a_model_in_a_folder_is_loaded_by_sentence_transformers(tiny_model, monkeypatch):
@@ -293,7 +272,7 @@ def test_a_model_in_a_folder_is_loaded_by_sentence_transformers(tiny_model, monk
 
     tiny = load_embedder(str(tiny_model))
     expected = SentenceTransformer(str(tiny_model)).encode(MANY, normalize_embeddings=True)
-    np.testing.assert_allclose(tiny.encode(MANY), expected, atol=1e-6)
+    assert (tiny.encode(MANY) * expected).sum(axis=1).min() > 0.999, "many at once, by OpenVINO in bfloat16"
     np.testing.assert_allclose(tiny.encode(MANY[:3]), expected[:3], atol=1e-6)
     assert tiny.dimension == 16
     assert tiny.cut([WORDS[0], LONG]) == [1]

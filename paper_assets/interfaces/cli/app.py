@@ -101,6 +101,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
         ),
         "llm": ("installation", "llm", "Set up the language model."),
+        "model": ("embedding_model", "model", "Choose the embedding model, which compares papers by meaning."),
         "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
         "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
     },

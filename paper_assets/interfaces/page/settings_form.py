@@ -18,9 +18,11 @@ from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, redirect
 from paper_assets.interfaces.page.display import as_sentence
 from paper_assets.interfaces.page.paper_rows import reader_of
 from paper_assets.locks import store_lock
+from paper_assets.models.embedder import plain_name
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
 from paper_assets.settings import WEEKDAYS, Settings, load_settings
 from paper_assets.setup import language_model as models
+from paper_assets.setup.embedding_model import MEASURED
 from paper_assets.setup.fetch_hours import (
     DAY_NAMES,
     hours_in_words,
@@ -314,4 +316,6 @@ def _page(
         has_key=any(name.endswith("_API_KEY") for name in stored),
         fixed_model=sorted(name for name in stored if desk.environ.get(name, "").strip() not in ("", stored[name])),
         month=monthly_use(environ),
+        embedding_models=MEASURED,
+        embedding_model=plain_name(settings.embedding_model),
     )
