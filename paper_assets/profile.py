@@ -26,6 +26,7 @@ from paper_assets.paper_id import unversioned
 from paper_assets.small_files import first_fault, is_broken_link, is_present
 from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.languages import LANGUAGES
+from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
 from paper_assets.weights import Weights
 
 Purpose = Literal["general", "literature_review", "implementation", "idea_generation"]
@@ -84,12 +85,15 @@ def _liked(entry: object) -> object:
 class Interests(_Part):
     """What the reader looks for (G4): interests in words, primary ones with most weight, and liked papers as examples.
 
-    A paper liked by its id counts as read.
+    A paper liked by its id counts as read. Papers on a topic of `avoid` leave the list or lose points; those on one of
+    `less` lose half as many and never leave it, also if `avoid` has the topic too.
     """
 
     primary: list[Words] = []
     secondary: list[Words] = []
     exploratory: list[Words] = []
+    avoid: list[Words] = Field([], exclude_if=lambda topics: not topics)
+    less: list[Words] = Field([], exclude_if=lambda topics: not topics)
     papers: list[Annotated[LikedPaper, BeforeValidator(_liked)]] = []
 
     @property
@@ -123,6 +127,7 @@ class FeedOptions(_Part):
     """Which papers reach the profile: arXiv categories (without any, all stored), a window of days, repeats or not."""
 
     categories: list[Words] | None = None
+    exclude_categories: list[Words] = Field([], exclude_if=lambda codes: not codes)  # primary:cs.CV: the primary only
     window_days: int = Field(7, ge=1, le=366)
     repeat: bool = False
 
@@ -173,8 +178,14 @@ class RewritingOptions(_Part):
 
 
 class ProfileContent(_Part):
-    """The schema of `profile.json` (G1). Unknown keys and wrong types are errors that name the key."""
+    """The schema of `profile.json` (G1). Unknown keys and wrong types are errors that name the key.
 
+    `statement`: what the reader wants in the words that the other fields were read from; it ranks nothing.
+    """
+
+    statement: Annotated[str, Field(max_length=LONGEST_STATEMENT)] | None = Field(
+        None, exclude_if=lambda text: text is None
+    )
     interests: Interests = Interests()
     keywords: Keywords = Keywords()
     preferred_authors: list[Words] = []
@@ -186,9 +197,40 @@ class ProfileContent(_Part):
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> Self:
-        if not (self.interests.in_words or self.interests.papers):
-            raise ValueError("interests: name at least one interest under primary, secondary, exploratory or papers")
+        if not (self.interests.in_words or self.interests.papers or self.keywords.must_include):
+            raise ValueError(
+                "interests: name at least one interest under primary, secondary, exploratory or papers, or keywords"
+            )
         return self
+
+
+def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
+    """Return the interests as rankings use them, and notes on what was understood otherwise than it is written (W3).
+
+    An exclusion inside an interest ("language models, not vision") becomes a topic to avoid. Without interests in words
+    and liked papers, the preferred keywords are the interests.
+    """
+    interests, notes = content.interests, list[str]()
+    levels: dict[str, list[str]] = {"primary": [], "secondary": [], "exploratory": []}
+    avoid, less = list(interests.avoid), list(interests.less)
+    for level, wanted in levels.items():
+        for text in getattr(interests, level):
+            reading = read_statement(text)
+            if not reading.avoid:
+                wanted.append(text)
+                continue
+            wanted += reading.wanted
+            avoid += reading.avoid
+            less += reading.less
+            notes.append(f"“{text[:80]}” is read as an exclusion of {', '.join(reading.avoid)}")
+    if not (any(levels.values()) or interests.papers):
+        levels["primary"] = list(content.keywords.must_include)
+        if not content.keywords.must_include:
+            notes.append("nothing says what you want to read; name at least one topic, keyword or paper")
+    distinct = {
+        name: list(dict.fromkeys(topics)) for name, topics in (*levels.items(), ("avoid", avoid), ("less", less))
+    }
+    return interests.model_copy(update=distinct), tuple(notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

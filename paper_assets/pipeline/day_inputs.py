@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import embedded_text, papers_from_table
-from paper_assets.profile import Interests, LikedPaper, Profile
+from paper_assets.profile import Interests, LikedPaper, Profile, understood
 from paper_assets.ranking.calibration import standard_version
 from paper_assets.ranking.fingerprints import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
@@ -26,7 +26,7 @@ from paper_assets.stores.papers import day_fingerprints, papers_by_id
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "13"  # raise it when filters or scoring change, so that stored days are computed again
+CODE_VERSION = "14"  # raise it when filters or scoring change, so that stored days are computed again
 _PAUSE = 30  # days without a list, after which the next one is a first list again (`earlier_list`)
 
 
@@ -165,16 +165,18 @@ def _profile_day(
 
 def liked_by(warehouse: Warehouse, profile: Profile) -> frozenset[str]:
     """Return the ids of the papers that the profile likes; the reader knows them, so they are never candidates."""
-    return frozenset(liked_ids(_interests(warehouse, profile)))
+    return frozenset(liked_ids(_interests(warehouse, profile)[0]))
 
 
 def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Settings) -> InterestQueries:
     """Build the profile's queries; papers that it likes by id are read from the warehouse."""
-    interests, texts = _interests(warehouse, profile), {}
+    interests, notes = _interests(warehouse, profile)
+    texts = {}
     if ids := liked_ids(interests):
         liked = papers_from_table(papers_by_id(warehouse, ids))
         texts = {paper.paper_id: (paper.title, paper.abstract) for paper in liked}
-    return interest_queries(interests, options=profile.content.ranking, scoring=settings.scoring, known=texts)
+    options = profile.content.ranking
+    return interest_queries(interests, options=options, scoring=settings.scoring, known=texts, notes=notes)
 
 
 def query_vectors(
@@ -185,7 +187,7 @@ def query_vectors(
     The vectors of an imported library are stored for the next time.
     """
     stored = {}
-    interests = _interests(warehouse, profile)
+    interests, _ = _interests(warehouse, profile)
     if ids := liked_ids(interests):
         liked = papers_from_table(papers_by_id(warehouse, ids))
         rows, found = vectors_of(warehouse, [paper.paper_id for paper in liked], model=embedder.name)
@@ -204,13 +206,17 @@ def query_vectors(
     return np.array([vectors_by_text[text] for text in queries.texts], dtype=np.float32).reshape(-1, embedder.dimension)
 
 
-def _interests(warehouse: Warehouse, profile: Profile) -> Interests:
-    """Return the profile's interests, with the imported library's papers at the end."""
-    interests = profile.content.interests
-    own = set(liked_ids(interests))
+def _interests(warehouse: Warehouse, profile: Profile) -> tuple[Interests, tuple[str, ...]]:
+    """Return the profile's interests as they are understood, with the imported library's papers at the end, and notes.
+
+    A library alone is what the reader wants; without one, keywords may be.
+    """
+    named = set(liked_ids(profile.content.interests))
     imported = [
         LikedPaper(paper_id=each.paper_id, title=(each.title or "")[:1000] or None, abstract=each.abstract or "")
         for each in last_ratings(warehouse, profile.name)
-        if each.given_in == "import" and each.rating == "worth" and each.paper_id not in own
+        if each.given_in == "import" and each.rating == "worth" and each.paper_id not in named
     ]
-    return interests.model_copy(update={"papers": [*interests.papers, *imported]}) if imported else interests
+    own = profile.content.interests
+    with_library = own.model_copy(update={"papers": [*own.papers, *imported]}) if imported else own
+    return understood(profile.content.model_copy(update={"interests": with_library}))

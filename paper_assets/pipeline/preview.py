@@ -15,6 +15,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes
 from paper_assets.ranking.rank import rank
+from paper_assets.ranking.tags import AVOIDED_TOPIC, avoided_topic
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
@@ -69,7 +70,8 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     moves = changes.moves if changes else ()
     shown = result.shown.column("paper_id").to_pylist()
     papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
-    reasons = (reason for reason in judged.column("reason").to_pylist() if reason)
+    reasons = [reason for reason in judged.column("reason").to_pylist() if reason]
+    reasons += [AVOIDED_TOPIC for tags in result.rows.column("tags").to_pylist() if avoided_topic(tags)]
     return Preview(
         ranking=edited,
         warnings=tuple(warnings_of(warehouse, profile, task)),

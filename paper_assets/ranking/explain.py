@@ -25,7 +25,7 @@ from paper_assets.ranking.final_list import (
     stored_scores,
 )
 from paper_assets.ranking.scoring import REWARDED, final_scores
-from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, SOFT_PENALTY
+from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, NEAR_AVOIDED, avoided_topic
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent, percent_against
@@ -159,7 +159,9 @@ def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     if row["diversity_penalty"]:
         sentences.append(f"Its similarity to a paper higher up takes {-row['diversity_penalty']:.2f}.")
     in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
-    notes = [in_words[tag] for tag in row["tags"] if not tag.startswith(SOFT_PENALTY)]
+    if near := [tag.partition(":")[2] for tag in row["tags"] if tag.startswith(NEAR_AVOIDED)]:
+        sentences.append(f"It is near to what you avoid ({near[0]}), which lowers the probability.")
+    notes = [in_words[tag] for tag in row["tags"] if tag in in_words]
     if notes:
         sentences.append(f"Notable: {', '.join(notes)}.")
     if row["paper_id"] in (header.get("interest_places") or {}):
@@ -188,6 +190,8 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     row, threshold = rows[at], header.get("threshold")
     if row["shown"]:
         return None
+    if topic := avoided_topic(row["tags"]):
+        return f"Not in the list: it is nearer to what you avoid ({topic}) than to anything that you want."
     scores = stored_scores(rows, header)
     shown = sum(other["shown"] for other in rows)
     probability = probability_of(row)

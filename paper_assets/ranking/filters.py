@@ -141,6 +141,25 @@ def blacklist_keyword(table: pa.Table, criteria: FilterCriteria) -> Details:
     return {row: keywords[int(contained[row].argmax())] for row in np.flatnonzero(contained.any(axis=1)).tolist()}
 
 
+def excluded_category(table: pa.Table, criteria: FilterCriteria) -> Details:
+    """Find papers in an excluded category; the detail is the category. `primary:cs.CV` excludes by the first one only.
+
+    Codes are compared without regard to case.
+    """
+    excluded = criteria.content.feed.exclude_categories if criteria.content else []
+    if not excluded:
+        return {}
+    only_primary = {code.casefold().partition(":")[2] for code in excluded if code.casefold().startswith("primary:")}
+    anywhere = {code.casefold() for code in excluded}
+    details: Details = {}
+    for row, codes in enumerate(table.column("categories").to_pylist()):
+        for place, code in enumerate(codes or ()):
+            if code.casefold() in anywhere or (place == 0 and code.casefold() in only_primary):
+                details[row] = code
+                break
+    return details
+
+
 def too_old(table: pa.Table, criteria: FilterCriteria) -> Details:
     """Find papers first submitted before the earliest accepted year; the detail is the year of the paper.
 
@@ -169,7 +188,7 @@ def already_shown(table: pa.Table, criteria: FilterCriteria) -> Details:
     return _where(among(table, map(unversioned, criteria.shown_ids)))
 
 
-# SPEC G3 requires the order of the four in the middle. WITHDRAWN is first because it holds for every profile.
+# SPEC G3 requires the order of READ, KEYWORD, OLD and CODE. WITHDRAWN is first because it holds for every profile.
 # ALREADY_SHOWN is last, so that it counts exactly the papers that would otherwise be candidates again.
 FILTERS = (
     Filter(
@@ -191,6 +210,12 @@ FILTERS = (
         counted="with a keyword you exclude",
     ),
     Filter(
+        code="EXCLUDED_CATEGORY",
+        details=excluded_category,
+        words="it is in the category that you exclude,",
+        counted="in a category you exclude",
+    ),
+    Filter(
         code="TOO_OLD",
         details=too_old,
         words="it is older than the earliest year you want; it is from",
@@ -209,7 +234,7 @@ FILTERS = (
         counted="in your list on an earlier day",
     ),
 )
-LEFT_OUT_IN_WORDS = {each.code: each.counted for each in FILTERS}
+LEFT_OUT_IN_WORDS = {each.code: each.counted for each in FILTERS} | {"AVOIDED_TOPIC": "on a topic you avoid"}
 
 
 def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:

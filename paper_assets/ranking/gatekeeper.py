@@ -26,7 +26,7 @@ from paper_assets.paper import (
     papers_from_table,
     papers_to_table,
 )
-from paper_assets.profile import Profile, RankingOptions
+from paper_assets.profile import Profile, RankingOptions, understood
 from paper_assets.ranking.filters import FilterCriteria, filter_papers
 from paper_assets.ranking.rank import RankingTask, Vectors, rank, with_vectors
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
@@ -125,9 +125,9 @@ def _queries(
     """Return what the profile's interests are compared by, with the texts of its liked papers; None without one."""
     if profile is None:
         return None
-    interests = profile.content.interests
+    interests, notes = understood(profile.content)
     known = _known_texts(liked_ids(interests), papers, backends.find_papers)
-    return interest_queries(interests, options=options, scoring=scoring, known=known)
+    return interest_queries(interests, options=options, scoring=scoring, known=known, notes=notes)
 
 
 def ranking_options(profile: Profile | None, given: Mapping[str, Any]) -> RankingOptions:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.profile import Profile, ProfileContent, RankingOptions
+from paper_assets.profile import Profile, ProfileContent, RankingOptions, understood
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
@@ -145,7 +145,8 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     calibration = (calibration or standard_calibration()).for_model(task.vectors.model if task.vectors else None)
     content = task.profile.content if task.profile else None
     if content and queries is None:
-        queries = interest_queries(content.interests, options=options, scoring=scoring)
+        interests, notes = understood(content)
+        queries = interest_queries(interests, options=options, scoring=scoring, notes=notes)
     by_field = paper_words(candidates) if queries else None
     words = by_field.whole if by_field else None
     method, relevance = _relevance(task, by_field, queries, calibration=calibration)
@@ -154,7 +155,9 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     considered = _considered(candidates, task, calibrated=bool(queries and queries.calibrated))
     if considered.any():
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
-    facts = _facts(candidates, words, content, considered, task=task)
+    if relevance.avoided:
+        relevance = replace(relevance, values=relevance.avoided.values(relevance.values))
+    facts = replace(_facts(candidates, words, content, considered, task=task), avoided=relevance.avoided)
     scored = _scored(candidates, paper_texts(candidates), facts, relevance, task=task, vectors=vectors, queries=queries)
     shift = _shift(task, scored, words, calibration=calibration)
     if shift:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from paper_assets.paper import embedded_text
 from paper_assets.profile import Interests, InterestView, LikedPaper, RankingOptions
+from paper_assets.ranking.avoided import Avoided, avoided_papers, named_in, own_words
 from paper_assets.ranking.calibration import (
     Calibration,
     Judged,
@@ -122,6 +123,8 @@ class InterestQueries:
         views: the texts, by view.
         by_words: whether the papers' words are compared too, beside their vectors.
         in_words: the interests in words, or the titles of liked papers if the profile has none.
+        avoided: the topics to avoid; their texts are the last of `texts`.
+        mild: whether each of them is only less interesting.
         threshold: the lowest threshold, a probability; None in the mode `seed`, whose relevance is a cosine.
         warnings: what the profile or the mode asks for and could not be used.
     """
@@ -130,17 +133,19 @@ class InterestQueries:
     by_words: bool
     in_words: Interests
     threshold: float | None
+    avoided: tuple[str, ...] = ()
+    mild: tuple[bool, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def texts(self) -> list[str]:
-        """All texts of all views, in the order of the views."""
-        return [text for view in self.views for text in view.texts]
+        """All texts of all views, in the order of the views, and the topics to avoid."""
+        return [*(text for view in self.views for text in view.texts), *self.avoided]
 
     @property
     def of_liked(self) -> slice:
         """The part of `texts` that are liked papers."""
-        end = len(self.texts)  # the library is the last view
+        end = len(self.texts) - len(self.avoided)  # the library is the last view
         return slice(end - sum(len(view.texts) for view in self.views if view.mode == "library"), end)
 
     @property
@@ -165,6 +170,7 @@ class Relevance:
         interest_probability: (n,) the probability for the best interest alone.
         library: (n,) the probability by liked papers alone.
         best_matches: the number of best matches of each interest that papers were compared with; 0: none.
+        avoided: which papers are on a topic to avoid; None if there is no such topic.
     """
 
     values: Floats
@@ -176,6 +182,7 @@ class Relevance:
     interest_probability: Floats | None = None
     library: Floats | None = None
     best_matches: int = 0
+    avoided: Avoided | None = None
 
 
 def liked_ids(interests: Interests) -> list[str]:
@@ -189,16 +196,18 @@ def interest_queries(
     options: RankingOptions,
     scoring: ScoringConfig,
     known: Mapping[str, tuple[str, str]] | None = None,
+    notes: Sequence[str] = (),
 ) -> InterestQueries:
-    """Return the queries of a profile for its interest mode.
+    """Return the queries of a profile for its interest mode, from the interests as they are understood.
 
     `known`: title and abstract of papers by id, in which liked papers are looked up. If the mode needs interests in
-    words and the profile has only liked papers, or the reverse, the available view is used, with a warning.
+    words and the profile has only liked papers, or the reverse, the available view is used, with a warning. `notes`:
+    the first warnings.
     """
     liked_with_text = [(paper, _title_and_abstract(paper, known or {})) for paper in interests.papers]
     liked = list(dict.fromkeys(text for _, text in liked_with_text if text))
     missing = [paper.paper_id for paper, text in liked_with_text if paper.paper_id and not text]
-    warnings = []
+    warnings = list(notes)
     if missing:
         named = ", ".join(missing[:_NAMED_IN_WARNING]) + (", ..." if len(missing) > _NAMED_IN_WARNING else "")
         warnings.append(
@@ -224,11 +233,14 @@ def interest_queries(
     )
     threshold = default_threshold if options.threshold is None else options.threshold
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
+    avoided = list(dict.fromkeys((*interests.avoid, *interests.less)))
     return InterestQueries(
         views=tuple(views[mode]() for mode in modes),
         by_words="library" in modes or options.interest_mode in ("hybrid", "library"),
         in_words=interests if interests.in_words else Interests(primary=titles),
         threshold=None if options.interest_mode == "seed" and modes in (["seed"], []) else threshold,
+        avoided=tuple(avoided),
+        mild=tuple(topic in interests.less for topic in avoided),
         warnings=tuple(warnings),
     )
 
@@ -257,17 +269,18 @@ def relevance_of(
     if vectors is not None and query_vectors is not None:
         compared_vectors = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
         near = cosines(vectors, compared_vectors).T
-    if not queries.calibrated and near is not None:
-        return without_interests(near[0].copy())
     compared = _Compared(
         queries=queries,
         near=near,
         vectors=vectors,
         words=words if queries.by_words or near is None else None,
         window=window or words,
+        titles=words.titles if words is not None else None,
         calibration=calibration,
     )
     view_of = {view.mode: view for view in queries.views}
+    if not queries.calibrated and near is not None:
+        return replace(without_interests(near[0].copy()), avoided=_avoided(compared, view_of))
     by_interest_words = [_by_interests(compared, view_of)] if "lanes" in view_of or "seed" in view_of else []
     by_liked_papers = [_by_library(compared, view_of["library"])] if "library" in view_of else []
     logits, relevance = (by_interest_words or by_liked_papers)[0]
@@ -275,13 +288,49 @@ def relevance_of(
         (by_library, library), liked = by_liked_papers[0], len(view_of["library"].texts)
         logits = with_library(logits, by_library, liked=liked, calibration=compared.calibration)
         relevance = replace(relevance, library=library.values)
-    return replace(relevance, values=probability(logits))
+    return replace(relevance, values=probability(logits), avoided=_avoided(compared, view_of))
+
+
+def _avoided(compared: "_Compared", view_of: Mapping[InterestView, View]) -> Avoided | None:
+    """Return which papers are on a topic to avoid: judged as interests are, together with the wanted ones.
+
+    Without interests in words, the liked papers are what is wanted.
+    """
+    queries, topics = compared.queries, len(compared.queries.avoided)
+    if not topics:
+        return None
+    view = view_of.get("lanes") or view_of.get("seed")
+    wanted = view.texts if view else ()
+    own = tuple(own_words(wanted, without_introduction(topic)) for topic in queries.avoided)
+    every = View(mode="lanes", texts=(*wanted, *own), weights=(1.0,) * (len(wanted) + topics), names=())
+    near = compared.near
+    if near is not None:
+        near = near[-topics:] if view is None else np.concatenate([compared.cosines(view), near[-topics:]])
+    scores, earlier = compared.term_scores(every)
+    judged = interests_judged(
+        near,
+        scores,
+        earlier=earlier,
+        weights=every.weights,
+        calibration=compared.calibration,
+        vectors=compared.vectors,
+    )
+    logits = judged.logits
+    of_wanted = logits[: len(wanted)].max(axis=0) if wanted else _by_library(compared, view_of["library"])[0]
+    titles = compared.titles
+    return avoided_papers(
+        queries.avoided,
+        queries.mild,
+        probabilities=probability(logits[len(wanted) :]),
+        of_wanted=probability(of_wanted),
+        in_title=np.zeros((logits.shape[1], topics), dtype=bool) if titles is None else named_in(titles, own),
+    )
 
 
 def _adapted(queries: InterestQueries, vectors: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
     """Return the vectors (t, d) of the texts, those of interests with the adapter applied."""
-    in_words = queries.of_liked.start
-    return np.concatenate([calibration.adapted(vectors[:in_words]), vectors[in_words:]])
+    adapted, liked = calibration.adapted(vectors), queries.of_liked
+    return np.concatenate([adapted[: liked.start], vectors[liked], adapted[liked.stop :]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +342,7 @@ class _Compared:
         vectors: (n, d) those of the papers.
         words: those of the papers.
         window: the same, followed by those of papers that earlier lists showed.
+        titles: those of the papers' titles.
     """
 
     queries: InterestQueries
@@ -300,6 +350,7 @@ class _Compared:
     vectors: NDArray[np.float32] | None
     words: PaperWords | None
     window: PaperWords | None
+    titles: IndexedTexts | None
     calibration: Calibration
 
     def cosines(self, view: View) -> Floats | None:

@@ -11,8 +11,11 @@ import pyarrow as pa
 from paper_assets.paper import Paper, paper_to_mapping
 from paper_assets.profile import Profile
 from paper_assets.ranking.rank import Ranking
+from paper_assets.ranking.tags import removing_tag
 from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.weights import DIMENSIONS
+
+_SCORED_PHASE = 3  # of a paper that is removed once its relevance is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,14 @@ def ranking_result(
     header = ranking.header
     shown = ranking.shown.to_pylist()
     removed = candidates.filter(candidates.column("reason").is_valid()).to_pylist()
+    titles = dict(zip(candidates.column("paper_id").to_pylist(), candidates.column("title").to_pylist(), strict=True))
+    avoided = [
+        _filtered_paper({"paper_id": paper_id, "title": titles.get(paper_id), "reason": reason, "phase": _SCORED_PHASE})
+        for paper_id, tags in zip(
+            *(ranking.rows.column(name).to_pylist() for name in ("paper_id", "tags")), strict=True
+        )
+        if (reason := removing_tag(tags))
+    ]
     files = local_pdfs([row["paper_id"] for row in shown], reader.pdf_names)
     ranked = [
         _ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, reader.pdf_dir) for row in shown
@@ -63,7 +74,7 @@ def ranking_result(
         "error": None,
         "summary": {
             "input_count": candidates.num_rows if input_count is None else input_count,
-            "filtered_count": len(removed),
+            "filtered_count": len(removed) + len(avoided),
             "scored_count": ranking.rows.num_rows,
             "output_count": len(shown),
             "purpose": header["purpose"],
@@ -78,7 +89,7 @@ def ranking_result(
             "warnings": list(warnings),
         },
         "ranked_papers": ranked,
-        "filtered_papers": [_filtered_paper(row) for row in removed],
+        "filtered_papers": [*(_filtered_paper(row) for row in removed), *avoided],
         "contrastive_paper": {**contrastive[0], "contrastive_info": header["contrastive_info"]}
         if contrastive
         else None,

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paper_assets.profile import ProfileContent
+from paper_assets.ranking.avoided import Avoided
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS
 
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SOFT_PENALTY = "SOFT_PENALTY"
+AVOIDED_TOPIC, NEAR_AVOIDED = "AVOIDED_TOPIC", "NEAR_AVOIDED"  # followed by the topic: removed for it, lowered for it
 LEARNED_NOTED = 0.05  # change of a probability from which a tag names the effect of ratings
 
 CONTRASTIVE_IN_WORDS = {
@@ -26,8 +28,8 @@ CONTRASTIVE_IN_WORDS = {
     "CONTRASTIVE_ASSUMPTION": "same method under another learning assumption",
     "CONTRASTIVE_DOMAIN": "same technique in another field",
 }
-# In the order in which they are shown. They are followed by SOFT_PENALTY:<keyword> for each soft keyword found,
-# and by the tags of the contrastive paper.
+# In the order in which they are shown. They are followed by SOFT_PENALTY:<keyword> for each soft keyword found, by
+# AVOIDED_TOPIC:<topic> or NEAR_AVOIDED:<topic>, and by the tags of the contrastive paper.
 IN_WORDS = {
     "SEMANTIC_HIGH_MATCH": "very close to your interests",
     "PREFERRED_AUTHOR": "by an author you follow",
@@ -46,6 +48,11 @@ IN_WORDS = {
     "CONSIDERED_BEFORE": "considered for an earlier list",
 }
 
+_WITH_NAME = {
+    SOFT_PENALTY: "avoided keyword:",
+    AVOIDED_TOPIC: "removed, nearer than to any interest to what you avoid:",
+    NEAR_AVOIDED: "near to what you avoid:",
+}
 UNREMARKABLE = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
 
 
@@ -67,6 +74,7 @@ class TagFacts:
     content: ProfileContent | None
     learned: Floats | None = None  # by how much ratings change relevance; None if they do not count
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
+    avoided: Avoided | None = None
 
 
 def tags_of(evidence: TagFacts) -> pa.ListArray:
@@ -96,14 +104,31 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
         "SURVEY": evidence.survey,
         "CONSIDERED_BEFORE": evidence.considered,
     }
+    columns = [*(tagged[name] for name in IN_WORDS), evidence.soft_found]
     names = [*IN_WORDS, *(f"{SOFT_PENALTY}:{keyword}" for keyword in evidence.soft_keywords)]
-    return named_where(np.column_stack([*(tagged[name] for name in IN_WORDS), evidence.soft_found]), names)
+    if (avoided := evidence.avoided) is not None:
+        nearest = avoided.nearest[:, None] == np.arange(len(avoided.names))
+        columns += [nearest & avoided.removed[:, None], nearest & ~avoided.removed[:, None]]
+        names += [f"{tag}:{topic}" for tag in (AVOIDED_TOPIC, NEAR_AVOIDED) for topic in avoided.names]
+    return named_where(np.column_stack(columns), names)
+
+
+def removing_tag(tags: Sequence[str]) -> str | None:
+    """Return the tag that names the topic to avoid for which a paper was removed; None for any other paper."""
+    return next((tag for tag in tags if tag.startswith(f"{AVOIDED_TOPIC}:")), None)
+
+
+def avoided_topic(tags: Sequence[str]) -> str | None:
+    """Return the topic to avoid for which a paper with these tags was removed; None for any other paper."""
+    tag = removing_tag(tags)
+    return tag and tag.partition(":")[2]
 
 
 def tag_in_words(tag: str) -> str:
     """Return what a tag says of a paper."""
-    name, _, keyword = tag.partition(":")
-    return f"avoided keyword: {keyword}" if name == SOFT_PENALTY else (IN_WORDS | CONTRASTIVE_IN_WORDS).get(tag, tag)
+    name, _, named = tag.partition(":")
+    words = _WITH_NAME.get(name)
+    return f"{words} {named}" if words else (IN_WORDS | CONTRASTIVE_IN_WORDS).get(tag, tag)
 
 
 def named_where(matrix: Bools, names: Sequence[str]) -> pa.ListArray:

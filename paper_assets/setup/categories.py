@@ -4,6 +4,7 @@ To add a category, add a line to `arxiv_categories.tsv`: code, name, and what it
 between commas. An interest is compared with each phrase, so a phrase should read like an interest.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,16 +58,38 @@ def categories_by_name() -> Mapping[str, str]:
 
 
 def check_category(text: str) -> str:
-    """Return the code of a category given in any case. Raises InvalidInput that names similar ones."""
+    """Return the code of a category given by code or name in any case. Raises InvalidInput that names similar ones."""
+    if code := _code_of(text):
+        return code
     wanted = text.strip().casefold()
-    for code in all_categories():
-        if code.casefold() == wanted:
-            return code
     archive = wanted.partition(".")[0]
     similar = [str(each) for each in all_categories().values() if each.code.casefold().partition(".")[0] == archive]
     similar = similar or [str(each) for each in by_words([text])]
     hint = f"; for example {', '.join(similar[:3])}" if similar else "; https://arxiv.org/category_taxonomy lists them"
     raise InvalidInput(f"{text.strip()[:40]!r} is not a category of arXiv{hint}")
+
+
+def read_categories(text: str) -> tuple[str, ...]:
+    """Return the codes of categories by code or name, separated by commas, lines or (codes only) blanks.
+
+    Raises InvalidInput.
+    """
+    if _code_of(text):
+        return (check_category(text),)
+    parts = [part for part in re.split(r"[,;\n]", text) if part.strip()]
+    words = [[part] if _code_of(part) or "." not in part else part.split() for part in parts]
+    return tuple(dict.fromkeys(check_category(word) for of_part in words for word in of_part))
+
+
+def _code_of(text: str) -> str | None:
+    return categories_by_name().get(" ".join(text.split()).casefold())
+
+
+def excluded_categories(text: str) -> tuple[str, ...]:
+    """Return categories to exclude as a profile has them: `primary:` before one excludes by the first category only."""
+    only = text.strip().casefold().startswith("primary:")
+    codes = read_categories(text.strip()[len("primary:") :] if only else text)
+    return tuple(f"primary:{code}" if only else code for code in codes)
 
 
 def by_votes(papers: Sequence[Sequence[str]]) -> list[Category]:

@@ -6,14 +6,16 @@ The page's form, the questions at a terminal and the command's options all end i
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id, split_paper_id
 from paper_assets.profile import PROFILE_NAME, ProfileContent, profile_content
-from paper_assets.setup.categories import check_category
+from paper_assets.setup.categories import categories_by_name, check_category, excluded_categories
 from paper_assets.text.numbers import count_of
+from paper_assets.text.statements import Reading, read_statement
 
 LONGEST_NAME = 60
 _LONGEST_INTEREST = 1_000
@@ -58,6 +60,59 @@ class ProfileDraft:
     authors: tuple[str, ...] = ()
     papers: tuple[LikedWork, ...] = ()
     categories: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
+    exclude_keywords: tuple[str, ...] = ()
+    exclude_categories: tuple[str, ...] = ()
+    statement: str | None = None
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """The interests in words, the main ones first."""
+        return (*self.interests, *self.secondary, *self.exploratory)
+
+
+def with_reading(draft: ProfileDraft, reading: Reading, *, statement: str | None = None) -> ProfileDraft:
+    """Add what a text was understood to say to a draft, and the text itself as its statement."""
+    return replace(
+        draft,
+        interests=_joined(draft.interests, reading.primary),
+        secondary=_joined(draft.secondary, reading.secondary),
+        exploratory=_joined(draft.exploratory, reading.exploratory),
+        avoid=_joined(draft.avoid, [topic for topic in reading.avoid if topic not in reading.less]),
+        less=_joined(draft.less, reading.less),
+        authors=_joined(draft.authors, reading.authors),
+        categories=_joined(draft.categories, reading.categories),
+        exclude_categories=_joined(draft.exclude_categories, reading.exclude_categories),
+        statement=draft.statement if statement is None else statement,
+    )
+
+
+def with_exclusions_read(draft: ProfileDraft) -> tuple[ProfileDraft, tuple[str, ...]]:
+    """Move exclusions inside interests ("language models, not vision") to what the draft avoids, with notes on them."""
+    notes, levels = list[str](), dict[str, Any]()
+    for level in ("interests", "secondary", "exploratory"):
+        levels[level] = ()
+        for text in getattr(draft, level):
+            reading = read_statement(text, categories=categories_by_name())
+            excludes = bool(reading.avoid or reading.exclude_categories)
+            levels[level] = _joined(levels[level], reading.wanted if excludes else [text])
+            if excludes:
+                notes.append(reading_note(text, reading))
+                unwanted = replace(reading, primary=(), secondary=(), exploratory=(), authors=(), categories=())
+                draft = with_reading(draft, unwanted)
+    return replace(draft, **levels), tuple(notes)
+
+
+def reading_note(text: str, reading: Reading) -> str:
+    """Say how a text with exclusions was understood."""
+    wanted = "; ".join(reading.wanted) or "nothing"
+    unwanted = "; ".join(dict.fromkeys((*reading.avoid, *reading.exclude_categories)))
+    return f"“{text[:80]}” was read as: looking for {wanted}; not {unwanted}"
+
+
+def _joined(held: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*held, *more)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,27 +196,14 @@ def split_lines(texts: str | Iterable[str]) -> tuple[str, ...]:
 
 def draft_record(draft: ProfileDraft) -> dict[str, Any]:
     """Return what to write into `profile.json`. Raises InvalidInput, InvalidProfile."""
-    for text in (*draft.interests, *draft.secondary, *draft.exploratory):
+    for text in (*draft.in_words, *draft.avoid, *draft.less):
         if len(text) > _LONGEST_INTEREST:
             raise InvalidInput(
                 f"an interest may have {_LONGEST_INTEREST:,} characters: {text[:40]!r}… has {len(text):,}"
             )
-    if not (draft.interests or draft.secondary or draft.exploratory or draft.papers):
-        raise InvalidInput("describe at least one interest, or name a paper that you like")
-    interests = {
-        "primary": list(draft.interests),
-        "secondary": list(draft.secondary),
-        "exploratory": list(draft.exploratory),
-        "papers": [_liked(work) for work in draft.papers],
-    }
-    record: dict[str, Any] = {"interests": _filled(interests)}
-    if draft.keywords:
-        record["keywords"] = {"must_include": list(draft.keywords)}
-    if draft.authors:
-        record["preferred_authors"] = list(draft.authors)
-    if draft.categories:
-        record["feed"] = {"categories": list(dict.fromkeys(map(check_category, draft.categories)))}
-    return record
+    if not (draft.in_words or draft.papers or draft.keywords):
+        raise InvalidInput("describe at least one interest or keyword, or name a paper that you like")
+    return added_to_record({}, draft)
 
 
 def draft_content(draft: ProfileDraft) -> ProfileContent:
@@ -171,32 +213,37 @@ def draft_content(draft: ProfileDraft) -> ProfileContent:
 
 def added_to_record(record: Mapping[str, Any], draft: ProfileDraft) -> dict[str, Any]:
     """Return a profile's record with the answers of the draft added to it; nothing is removed."""
-    edited = dict(record)
-    interests = dict(record.get("interests") or {})
-    for key, values in (
-        ("primary", list(draft.interests)),
-        ("secondary", list(draft.secondary)),
-        ("exploratory", list(draft.exploratory)),
-        ("papers", [_liked(work) for work in draft.papers]),
+    edited = deepcopy(dict(record))
+    if draft.statement:
+        edited["statement"] = draft.statement
+    edited.setdefault("interests", {})
+    excluded = [code for text in draft.exclude_categories for code in excluded_categories(text)]
+    for path, values in (
+        ("interests.primary", draft.interests),
+        ("interests.secondary", draft.secondary),
+        ("interests.exploratory", draft.exploratory),
+        ("interests.avoid", draft.avoid),
+        ("interests.less", draft.less),
+        ("interests.papers", [_liked(work) for work in draft.papers]),
+        ("keywords.must_include", draft.keywords),
+        ("keywords.exclude.hard", draft.exclude_keywords),
+        ("preferred_authors", draft.authors),
+        ("feed.categories", list(map(check_category, draft.categories))),
+        ("feed.exclude_categories", excluded),
     ):
-        _add(interests, key, values)
-    edited["interests"] = interests
-    if draft.keywords:
-        keywords = dict(record.get("keywords") or {})
-        _add(keywords, "must_include", list(draft.keywords))
-        edited["keywords"] = keywords
-    if draft.authors:
-        _add(edited, "preferred_authors", list(draft.authors))
-    if draft.categories:
-        feed = dict(record.get("feed") or {})
-        _add(feed, "categories", list(map(check_category, draft.categories)))
-        edited["feed"] = feed
+        _add(edited, path, values)
     return edited
 
 
-def _add(part: dict[str, Any], key: str, values: Sequence[Any]) -> None:
+def _add(record: dict[str, Any], path: str, values: Sequence[Any]) -> None:
+    """Add the values that the list at this path of a record does not hold yet."""
+    *parts, key = path.split(".")
+    part = record
+    for name in parts if values else ():
+        part[name] = part.get(name) or {}
+        part = part[name]
     held = part.get(key) or []
-    if new := [value for value in values if value not in held]:
+    if new := [value for at, value in enumerate(values) if value not in (*held, *values[:at])]:
         part[key] = [*held, *new]
 
 

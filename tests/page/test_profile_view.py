@@ -207,7 +207,7 @@ def test_liked_papers_are_shown_by_title_and_removed(page_of_a_year: Page, brows
     file = file_of(page_of_a_year)
     before = file.read_bytes()
     liked = ["2603.00900", {"title": "A paper from elsewhere", "abstract": "Of ponds."}, {"paper_id": "2603.00201"}]
-    file.write_text(json.dumps({**CONTENT, "interests": {"papers": liked}}), encoding="utf-8")
+    file.write_text(json.dumps({**CONTENT, "keywords": {}, "interests": {"papers": liked}}), encoding="utf-8")
     try:
         with visitor(browser, width=390) as page:
             page.goto(f"{page_of_a_year.today}/profile")

@@ -38,7 +38,14 @@ def test_the_first_reason_in_the_order_of_the_specification_is_kept() -> None:
     assert reasons([replace(worst, abstract="", published=None)], asked, shown_ids=ids) == ["NO_CODE_REQUIRED"]
     assert reasons([paper(github_url=code)], asked, shown_ids=ids) == ["ALREADY_SHOWN"]
     assert reasons([paper(github_url=code)], asked) == [None]
-    assert len(FILTERS) == 6
+    assert len(FILTERS) == 7
+
+
+def test_a_paper_in_an_excluded_category_is_removed_by_any_or_only_by_its_first_category() -> None:
+    both, second = paper(categories=("cs.CL", "cs.CV")), paper(categories=("cs.CV", "cs.CL"))
+    assert reasons([both, second], profile(feed={"exclude_categories": ["cs.cv"]})) == ["EXCLUDED_CATEGORY:cs.CV"] * 2
+    by_first = profile(feed={"exclude_categories": ["primary:cs.CV"]})
+    assert reasons([both, second], by_first) == [None, "EXCLUDED_CATEGORY:cs.CV"]
 
 
 def test_every_reason_has_a_distinct_code_and_words_for_one_paper_and_for_many() -> None:

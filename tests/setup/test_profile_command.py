@@ -161,3 +161,33 @@ def test_a_text_in_ones_own_words_is_shown_as_it_is_understood(tmp_path: Path) -
     assert (reading["preferred_authors"], reading["categories"]) == (["Ada Lov"], ["math.NT"])
     assert "math.NT Number Theory" in desk.run("profile", "read", f"{text}")
     assert "wish" in desk.refused("profile", "read", f"{text}.missing")
+
+
+def test_a_profile_is_made_from_a_text_with_exclusions_and_names_of_categories(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    text = tmp_path / "wish.txt"
+    text.write_text("Sparse tensors. Not relevant: robotics. Less interested in surveys. Papers by Ada Lov.", "utf-8")
+    options = [
+        "--avoid",
+        "games",
+        "--exclude-keyword",
+        "blog*",
+        "--exclude-category",
+        "primary:computer vision and pattern recognition",
+    ]
+    desk.run("profile", "new", "a", "--statement", f"{text}", "--category", "Number Theory", *options)
+    content = desk.content("a")
+    assert content["interests"] == {"primary": ["Sparse tensors"], "avoid": ["games", "robotics"], "less": ["surveys"]}
+    assert content["statement"] == text.read_text("utf-8") and content["preferred_authors"] == ["Ada Lov"]
+    assert content["feed"] == {"categories": ["math.NT"], "exclude_categories": ["primary:cs.CV"]}
+    assert content["keywords"] == {"exclude": {"hard": ["blog*"]}}
+    desk.run("profile", "edit", "a", "--interest", "graphs, not molecules")
+    assert desk.content("a")["interests"]["avoid"] == ["games", "robotics", "molecules"]
+    shown = desk.run("profile", "show", "a")
+    assert "robotics" in shown and "less interested" in shown
+
+
+def test_keywords_alone_make_a_profile(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.run("profile", "new", "a", "--keyword", "SLAM", "--category", "cs.RO")
+    assert desk.content("a")["keywords"] == {"must_include": ["SLAM"]}

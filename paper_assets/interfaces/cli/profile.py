@@ -29,19 +29,25 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.profile import load_profile, read_json
+from paper_assets.profile import load_profile, read_json, understood
 from paper_assets.setup import profile_editing
-from paper_assets.setup.categories import categories_by_name, category_name
+from paper_assets.setup.categories import (
+    categories_by_name,
+    category_name,
+    excluded_categories,
+    read_categories,
+)
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
     check_name,
-    draft_record,
     ignored_note,
     proposed_name,
     read_references,
     split_lines,
     unreadable_note,
+    with_exclusions_read,
+    with_reading,
 )
 from paper_assets.small_files import read_text
 from paper_assets.stores.feedback import last_ratings
@@ -49,7 +55,7 @@ from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.text.numbers import count_of
-from paper_assets.text.statements import read_statement
+from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
 
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
@@ -82,6 +88,22 @@ CategoryOption = Annotated[
 KeywordOption = Annotated[
     list[str] | None, typer.Option("--keyword", help="Word or phrase that good papers contain; repeatable.")
 ]
+Avoid = Annotated[list[str] | None, typer.Option("--avoid", help="A topic that you do not want; repeatable.")]
+ExcludeKeyword = Annotated[
+    list[str] | None, typer.Option("--exclude-keyword", help="Keyword that removes papers; repeatable.")
+]
+ExcludeCategory = Annotated[
+    list[str] | None,
+    typer.Option("--exclude-category", help="arXiv category that removes papers."),
+]
+Statement = Annotated[
+    Path | None,
+    typer.Option(
+        "--statement",
+        metavar="FILE",
+        help="A text in your own words; - reads standard input.",
+    ),
+]
 Author = Annotated[list[str] | None, typer.Option("--author", help="Author whose papers you prefer; repeatable.")]
 
 
@@ -96,16 +118,21 @@ def new(
     category: CategoryOption = None,
     keyword: KeywordOption = None,
     author: Author = None,
+    avoid: Avoid = None,
+    exclude_keyword: ExcludeKeyword = None,
+    exclude_category: ExcludeCategory = None,
+    statement: Statement = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a profile from your interests, papers or library. Without options it asks questions at a terminal."""
+    """Make a profile from your words, papers or library. Without options it asks questions at a terminal."""
     draft = _draft(name or "", interest, paper, category, keyword, author)
+    draft = _with_words(draft, statement, avoid, exclude_keyword, exclude_category)
     entries = _entries(library)
-    if not (interest or paper or library):
+    if not (interest or paper or library or keyword or statement):
         if not (sys.stdin.isatty() and sys.stdout.isatty()) or as_json:
             raise InvalidInput(
-                "describe the profile: paper-assets profile new NAME --interest TEXT; "
-                "questions are asked at a terminal only"
+                "describe the profile: paper-assets profile new NAME --interest TEXT (or --statement FILE, --keyword, "
+                "--paper, --library); questions are asked at a terminal only"
             )
         draft, entries = _asked(draft)
     elif not name:
@@ -178,6 +205,9 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ("main interests", interests.primary),
         ("secondary", interests.secondary),
         ("exploratory", interests.exploratory),
+        ("not", interests.avoid),
+        ("less interested", interests.less),
+        ("read as", understood(content)[1]),
         ("liked papers", [work.title or work.paper_id or "" for work in interests.papers]),
         ("preferred keywords", keywords.must_include),
         ("avoided keywords", keywords.exclude.soft),
@@ -185,6 +215,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ("preferred authors", content.preferred_authors),
         ("preferred institutions", content.preferred_institutions),
         ("categories", [category_name(code) for code in content.feed.categories or ("all that are stored",)]),
+        ("excluded categories", [_excluded_name(code) for code in content.feed.exclude_categories]),
+        ("your own words", [content.statement] if content.statement else []),
         ("papers per day", [str(content.ranking.top_k)]),
         ("ratings", [count_of(summary["ratings"], "paper")]),
         ("newest list", [str(summary["newest_list"] or "none yet")]),
@@ -201,13 +233,13 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Show how a text about what you want to read is understood; nothing is saved."""
-    text = sys.stdin.read() if str(file) == "-" else read_text(file)
-    reading = read_statement(text, categories=categories_by_name())
+    reading = read_statement(_text_of(file), categories=categories_by_name())
     interests = {
         "primary": reading.primary,
         "secondary": reading.secondary,
         "exploratory": reading.exploratory,
         "avoid": reading.avoid,
+        "less": reading.less,
     }
     if as_json:
         return print_json(
@@ -244,11 +276,16 @@ def edit(
     category: CategoryOption = None,
     keyword: KeywordOption = None,
     author: Author = None,
+    avoid: Avoid = None,
+    exclude_keyword: ExcludeKeyword = None,
+    exclude_category: ExcludeCategory = None,
+    statement: Statement = None,
 ) -> None:
-    """Add interests, papers and categories to a profile. Without options it opens the profile in your editor."""
+    """Add interests, papers, exclusions and categories. Without options it opens the profile in your editor."""
     place = _place()
-    if any((interest, paper, library, category, keyword, author)):
-        draft = _draft(name, interest, paper, category, keyword, author)
+    words = (avoid, exclude_keyword, exclude_category, statement)
+    if any((interest, paper, library, category, keyword, author, *words)):
+        draft = _with_words(_draft(name, interest, paper, category, keyword, author), statement, *words[:3])
         changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
         for note in changed.notes:
             warn(f"note: {note}")
@@ -319,10 +356,50 @@ def _draft(
         name=name,
         interests=split_lines(interest or ()),
         papers=_works(paper or (), option="--paper: "),
-        categories=tuple(code for text in category or () for code in text.replace(",", " ").split()),
+        categories=tuple(code for text in category or () for code in read_categories(text)),
         keywords=split_lines(keyword or ()),
         authors=split_lines(author or ()),
     )
+
+
+def _with_words(
+    draft: ProfileDraft,
+    statement: Path | None,
+    avoid: list[str] | None,
+    exclude_keyword: list[str] | None,
+    exclude_category: list[str] | None,
+) -> ProfileDraft:
+    """Add exclusions and a statement to a draft, and say how exclusions inside interests were understood."""
+    draft, notes = with_exclusions_read(draft)
+    draft = replace(
+        draft,
+        avoid=tuple(dict.fromkeys((*draft.avoid, *split_lines(avoid or ())))),
+        exclude_keywords=split_lines(exclude_keyword or ()),
+        exclude_categories=tuple(
+            dict.fromkeys(
+                (*draft.exclude_categories, *(c for text in exclude_category or () for c in excluded_categories(text)))
+            )
+        ),
+    )
+    if statement:
+        text = _text_of(statement)
+        reading = read_statement(text, categories=categories_by_name())
+        draft, notes = (
+            with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
+            (*notes, *reading.notes),
+        )
+    for note in notes:
+        warn(f"note: {note}")
+    return draft
+
+
+def _text_of(file: Path) -> str:
+    return sys.stdin.read() if str(file) == "-" else read_text(file)
+
+
+def _excluded_name(code: str) -> str:
+    scope, _, bare = code.rpartition(":")
+    return category_name(bare) + (" (as the primary category)" if scope else "")
 
 
 def _works(references: Sequence[str], *, option: str = "") -> tuple[LikedWork, ...]:
@@ -352,11 +429,13 @@ def _workspace() -> "Workspace":
 def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
     from paper_assets.setup.matches import proposed_categories, unknown_interests, unknown_note
 
-    if note := unknown_note(unknown_interests(_workspace(), draft.interests)):
+    if note := unknown_note(unknown_interests(_workspace(), draft.in_words)):
         warn(f"note: {note}")
     works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in entries if entry.title]
-    categories = proposed_categories(_workspace(), draft.interests, [*draft.papers, *works])
-    return [category.code for category in categories]
+    asked = draft.in_words or draft.keywords
+    excluded = {code.rpartition(":")[2] for code in draft.exclude_categories}
+    categories = proposed_categories(_workspace(), asked, [*draft.papers, *works])
+    return [category.code for category in categories if category.code not in excluded]
 
 
 def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
@@ -375,7 +454,9 @@ def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
     if not (interests or papers or entries):
         warn("Without an interest or a paper there is nothing to rank by.\n")
         return _asked(draft)
-    draft = replace(draft, interests=tuple(interests), papers=papers)
+    draft, notes = with_exclusions_read(replace(draft, interests=tuple(interests), papers=papers))
+    for note in notes:
+        warn(f"note: {note}")
     proposed = [*draft.categories] or _proposed(draft, entries)
     if proposed:
         say("\nCategories of arXiv that fit:")
@@ -399,9 +480,7 @@ def _until_valid(ask: Callable[[], _Answer]) -> _Answer:
 
 def _with_categories(draft: ProfileDraft, answer: str) -> ProfileDraft:
     """Return the draft with these categories. Raises InvalidInput for an unknown one."""
-    draft = replace(draft, categories=tuple(answer.replace(",", " ").split()))
-    draft_record(draft)
-    return draft
+    return replace(draft, categories=read_categories(answer))
 
 
 def _paths(answer: str) -> list[Path]:
@@ -426,7 +505,7 @@ def _summary(place: profile_editing.Place, name: str) -> dict[str, Any]:
     error, interests = None, []
     try:
         held = load_profile(folder).content.interests
-        interests = [*held.primary, *held.secondary, *held.exploratory]
+        interests = [*held.primary, *held.secondary, *held.exploratory, *(f"not {topic}" for topic in held.avoid)]
         if held.papers:
             interests.append(count_of(len(held.papers), "liked paper"))
     except InvalidProfile as fault:

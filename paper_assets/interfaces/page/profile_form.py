@@ -76,6 +76,8 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
             Field("interests.primary", "Main interests", "lines", _ONE_A_LINE),
             Field("interests.secondary", "Secondary", "lines", _ONE_A_LINE),
             Field("interests.exploratory", "Exploratory", "lines", _ONE_A_LINE),
+            Field("interests.avoid", "Not", "lines", "topics you do not want, one per line"),
+            Field("interests.less", "Less interested in", "lines", _ONE_A_LINE),
             Field("interests.papers", "Papers you like", "papers", "tick those to remove"),
         ),
     ),
@@ -119,6 +121,12 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
                 default=True,
             ),
             Field("feed.categories", "arXiv categories", "lines", "one per line; empty for all stored categories"),
+            Field(
+                "feed.exclude_categories",
+                "Excluded categories",
+                "lines",
+                "one per line; primary:cs.CV excludes by the first category only",
+            ),
         ),
     ),
     (
@@ -218,7 +226,10 @@ def field_faults(record: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, 
             place = names.get(path) or (OWN_WEIGHTS if path.startswith("ranking.weights") else None)
             message = _message(dict(fault))
             if not path and message.startswith("Interests: "):
-                place, message = names["interests.primary"], "Enter at least one interest, or keep a paper you like."
+                place, message = (
+                    names["interests.primary"],
+                    "Enter at least one interest or keyword, or keep a paper you like.",
+                )
             if place:
                 by_field.setdefault(place, message)
             else:
