@@ -14,12 +14,14 @@ A source with another rhythm gets its own function `(first, last) -> announcemen
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
+
+from paper_assets.text.numbers import count_of
 
 NEW_YORK = ZoneInfo("America/New_York")
 _CUTOFF, _ANNOUNCED = time(14), time(20)  # New York
@@ -54,7 +56,8 @@ class AskedDay:
     newest: datetime | None = None
 
 
-State = Literal["complete", "arriving", "due", "awaited"]
+State = Literal["due", "awaited", "arriving", "complete"]
+_STATES = get_args(State)  # the furthest from complete first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,31 @@ def open_days(now: datetime, asked: Mapping[date, AskedDay], calendar: Calendar 
     announcements = calendar(today - timedelta(days=OPEN_DAYS + 1), today + timedelta(days=6))
     days = [today - timedelta(days=back) for back in range(OPEN_DAYS, -1, -1)]
     return [_state(day, now, asked, announcements) for day in days]
+
+
+def merged_days(by_source: Sequence[Sequence[OpenDay]]) -> list[OpenDay]:
+    """Return the last seven days, today included, over all sources: each day in the state of the source that is
+    furthest from complete, with the papers of all.
+    """
+    together = [sorted(of_day, key=lambda each: _STATES.index(each.state)) for of_day in zip(*by_source, strict=True)]
+    counts = [[each.papers for each in of_day if each.papers is not None] for of_day in together]
+    return [
+        replace(of_day[0], papers=sum(known) if known else None) for of_day, known in zip(together, counts, strict=True)
+    ][-OPEN_DAYS:]
+
+
+def in_words(day: OpenDay) -> str:
+    """Describe a day for readers: Fri 27: 180 papers, more on Tuesday 01:00 UTC."""
+    papers = "" if day.papers is None else f"{count_of(day.papers, 'paper')}, "
+    missing = "missing, " if day.state == "due" else ""
+    return f"{day.day:%a} {day.day.day}: {papers}{missing}{day.reason}"
+
+
+def next_question(days: Sequence[OpenDay], now: datetime) -> datetime | None:
+    """Return when one of the days has to be asked for: `now` if one is due; None if all are complete."""
+    if any(day.state == "due" for day in days):
+        return now
+    return min((day.next_at for day in days if day.next_at), default=None)
 
 
 def announced_days(now: datetime, count: int, calendar: Calendar = arxiv) -> list[date]:
@@ -192,7 +220,7 @@ def _utc(day: date, at: time) -> datetime:
 
 
 def _clock(moment: datetime) -> str:
-    return f"{moment:%A %d %B %H:%M} UTC"
+    return f"{moment:%A %H:%M} UTC"
 
 
 @cache

@@ -18,6 +18,9 @@ from paper_assets.announcements import (
     daily,
     days_to_fetch,
     deferred,
+    in_words,
+    merged_days,
+    next_question,
     open_days,
 )
 
@@ -147,3 +150,36 @@ def test_a_source_that_posts_daily_is_asked_for_each_day_once() -> None:
             asked[each.day] = AskedDay(asked_at=now, papers=5, newest=datetime.combine(each.day, time(), tzinfo=UTC))
     days = [date(2026, 3, 1) + timedelta(days=number) for number in range(19)]
     assert requests[1:] == [[day] for day in days]
+
+
+def test_the_strip_of_days_says_what_is_complete_what_arrives_when_and_what_is_missing() -> None:
+    saturday = datetime(2026, 11, 28, 8, tzinfo=UTC)
+    source = SimulatedArxiv(arxiv(date(2026, 11, 1), date(2026, 12, 31)))
+    papers = {each: source.day(each, saturday) for each in (date(2026, 11, 22 + back) for back in range(6))}
+    asked = {
+        day: AskedDay(asked_at=saturday, papers=len(found), newest=found[-1] if found else None)
+        for day, found in papers.items()
+        if day != date(2026, 11, 23)
+    }
+    days = merged_days([open_days(saturday, asked)])
+    assert [in_words(day) for day in days] == [
+        "Sun 22: 31 papers, complete",
+        "Mon 23: missing, never asked for",
+        "Tue 24: 31 papers, complete",
+        "Wed 25: 31 papers, complete",
+        "Thu 26: 25 papers, more on Monday 01:00 UTC",
+        "Fri 27: announced Monday 01:00 UTC",
+        "Sat 28: announced Tuesday 01:00 UTC",
+    ]
+    assert next_question(days, saturday) == saturday
+    assert next_question(days[2:], saturday) == datetime(2026, 11, 30, 1, tzinfo=UTC)
+    assert next_question(days[2:4], saturday) is None
+
+
+def test_a_day_over_two_sources_is_as_far_as_the_slower_one_and_has_the_papers_of_both() -> None:
+    now, day = datetime(2026, 11, 28, 8, tzinfo=UTC), date(2026, 11, 26)
+    fast = {day: AskedDay(asked_at=now, papers=5, newest=datetime(2026, 11, 26, 9, tzinfo=UTC))}
+    slow = {day: AskedDay(asked_at=now, papers=7, newest=datetime(2026, 11, 26, 9, tzinfo=UTC))}
+    both = merged_days([open_days(now, fast, daily), open_days(now, slow)])
+    (found,) = (each for each in both if each.day == day)
+    assert (found.state, found.papers) == ("arriving", 12)

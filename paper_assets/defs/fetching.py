@@ -13,7 +13,7 @@ import dagster as dg
 from paper_assets.defs import resources
 from paper_assets.defs.due import RANGE_END, RANGE_START
 from paper_assets.errors import StoreError
-from paper_assets.pipeline import papers
+from paper_assets.pipeline.open_days import due_days
 from paper_assets.settings import Settings
 from paper_assets.setup.fetch_hours import last_due, next_due
 
@@ -115,7 +115,7 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
             context.cursor,
             now,
             resources.current_settings(),
-            due=lambda: [each.day for each in papers.due_days(workspace, now)],
+            due=lambda: [each.day for each in due_days(workspace.warehouse, workspace.settings, now)],
             tries=lambda key: _tries(context.instance, key),
         )
     except StoreError as busy:  # the next tick tries again

@@ -41,6 +41,7 @@ NAME: Final = "paper_embeddings"
 COLLECTION: Final = "abstract"
 SAMPLE = 64  # stored vectors that must find themselves, per run
 _TEXTS_IN_A_STEP, _DAYS_IN_A_STEP = 1_000, 31  # some ten seconds of work
+_STORED_TOGETHER = 64  # texts of a day: Today shows how far it is, and an interruption loses no more
 _LOST_AT_MOST = 0.05  # an approximate index may miss a vector or two for good; losing more means that it is damaged
 
 
@@ -72,9 +73,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
     """Embed and store the day's texts without vector; return their number."""
     hashes, texts = texts_without_vector(workspace.warehouse, day, day, model=model.name)
-    if texts:
-        vectors = model.encode(texts, progress=workspace.progress)
-        keep_vectors(workspace.warehouse, hashes, vectors, model=model.name)
+    together = len(texts) if workspace.cluster else _STORED_TOGETHER  # a cluster shares them among its workers
+    for at in range(0, len(texts), max(together, 1)):
+        part = slice(at, at + together)
+        keep_vectors(workspace.warehouse, hashes[part], model.encode(texts[part]), model=model.name)
+        workspace.progress(min(part.stop, len(texts)), len(texts))
     return len(texts)
 
 

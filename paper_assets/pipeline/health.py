@@ -22,10 +22,12 @@ from paper_assets.settings import Settings
 from paper_assets.small_files import remove_unfinished
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.digest_files import digest_path, unfinished_profiles
+from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.harvests import DayTrouble, day_troubles
-from paper_assets.stores.papers import Summary, summary
+from paper_assets.stores.papers import Summary, latest_day, paper_counts, summary
 from paper_assets.stores.ranking_files import saved_file
-from paper_assets.stores.rankings import all_output_paths
+from paper_assets.stores.rankings import all_output_paths, latest_ranking_day
+from paper_assets.text.numbers import count_of
 
 _ABANDONED = timedelta(hours=1)  # after which no process still writes a file
 
@@ -74,6 +76,25 @@ def _health(workspace: Workspace) -> Health:
         faults=found.faults,
         waiting=waiting_by_profile(warehouse, config=settings.rewriting),
     )
+
+
+def progress_of_newest(workspace: Workspace, profile: str) -> str | None:
+    """Describe how far the list of the newest day with papers is; None once the profile has it.
+
+    Its first step is embedding: ranking Monday: 40 of 178 papers embedded.
+    """
+    warehouse, model = workspace.warehouse, workspace.settings.embedding_model
+    newest, ranked = latest_day(warehouse, until=workspace.clock().date()), latest_ranking_day(warehouse, profile)
+    if newest is None or (ranked is not None and newest <= ranked):
+        return None
+    first = newest - timedelta(days=usable_profile(workspace, profile).content.feed.window_days - 1)
+    left = unembedded_count(warehouse, first, newest, model=model)
+    unfinished = days_without_vectors(warehouse, model=model)
+    days = {day for day in unfinished if first <= day <= newest} | {newest}
+    days |= {ranked + timedelta(days=back) for back in range(1, (newest - ranked).days)} if ranked else set()
+    total = sum(count for day, count in paper_counts(warehouse).items() if day in days)
+    done = f": {total - left:,} of {count_of(total, 'paper')} embedded" if left else ""
+    return f"ranking {newest:%A}{done}"
 
 
 def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None) -> None:

@@ -10,11 +10,11 @@ from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from paper_assets.announcements import OPEN_DAYS, AskedDay, OpenDay, closing, deferred, open_days
+from paper_assets.announcements import closing, deferred
 from paper_assets.errors import DoubtfulDay, IncompleteFeed, InvalidInput, SourceError
 from paper_assets.paper import Paper
 from paper_assets.pipeline.profiles import followed_categories
@@ -41,7 +41,6 @@ from paper_assets.sources.table import DayOfPapers, open_listings, sources_of_da
 from paper_assets.stores.harvests import (
     KeptPage,
     Place,
-    asked_days,
     follow_days,
     keep_listing,
     keep_page,
@@ -209,34 +208,6 @@ def _also_changed(workspace: Workspace, fetched: _Fetched, new: Collection[Parti
     days = {other for change in fetched.changes.values() for other in change.other_days}
     days |= {day for day, change in fetched.changes.items() if change.added or change.updated or change.removed}
     return [Partition(day) for day in sorted(days) if first <= day <= last and Partition(day) not in new]
-
-
-def due_days(workspace: Workspace, now: datetime) -> list[OpenDay]:
-    """Return the recent days that some source has to be asked for at `now`, newest first (S7)."""
-    due = {day.day: day for states in _open_days(workspace, now) for day in reversed(states) if day.state == "due"}
-    return [due[day] for day in sorted(due, reverse=True) if day >= workspace.settings.first_day]
-
-
-def _open_days(workspace: Workspace, now: datetime) -> list[list[OpenDay]]:
-    """Return the recent days of each source."""
-    since = now.astimezone(UTC).date() - timedelta(days=OPEN_DAYS)
-    return [open_days(now, asked, source.announces) for source, asked in _asked(workspace, since)]
-
-
-def days_asked(workspace: Workspace, *, since: date) -> set[date]:
-    """Return the days from `since` on that every source has answered, for the categories followed now."""
-    answers = [set(asked) for _, asked in _asked(workspace, since)]
-    return set.intersection(*answers) if answers else set()
-
-
-def _asked(workspace: Workspace, since: date) -> list[tuple[Source, dict[date, AskedDay]]]:
-    """Return each source that lists days, in the order of the table, with its answers."""
-    categories = followed_categories(workspace.settings)
-    return [
-        (source, asked_days(workspace.warehouse, source=source.prefix, categories=categories, since=since))
-        for source in sources_of_days(workspace.settings)
-        if source.prefix
-    ]
 
 
 def day_reports(workspace: Workspace, days: Sequence[date]) -> dict[date, Report]:

@@ -106,6 +106,31 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
     assert paper_counts(desk.warehouse)[day] == before + 1
 
 
+def test_run_asks_for_the_days_that_are_due_and_ranks_what_is_stored_where_arxiv_does_not_answer(
+    desk: Desk, arxiv: LoopbackArxiv, today: date
+) -> None:
+    desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "cs.CL"]}})
+    desk.run("start", "--days", "2", **reaching(arxiv))
+    started = len(arxiv.requests)
+    desk.run("run", **reaching(arxiv))
+    asked, newest = len(arxiv.requests), announced_days(datetime.now(UTC), 1)[0]
+    assert asked > started, "the other days of the week were never asked for"
+    desk.run("run", **reaching(arxiv))
+    assert len(arxiv.requests) == asked
+    with desk.warehouse.writing() as connection:  # as if they were asked for before the last announcement
+        connection.execute("update day_listings set asked_at = asked_at - interval 2 days")
+    arxiv.papers.append(invented_paper(999, newest, title="Traffic forecasting, late", categories=("cs.LG",)))
+    arxiv.script = [Answer(status=404)] * (asked + 1)
+    listed, warned = desk.heard("run", **reaching(arxiv))
+    assert TEXTS[0].capitalize() in listed
+    assert [line.partition(":")[0] for line in warned.splitlines() if "could not be fetched" in line] == ["warning"]
+    arxiv.script = None
+    with page_client(desk) as client:
+        assert "missing, asked before the announcement" in client.get("/p/traffic").text
+    assert "Traffic forecasting, late" in desk.run("run", **reaching(arxiv))
+    assert f"{newest:%a} {newest.day}" in desk.run("status")
+
+
 def test_a_refusal_is_explained_and_what_came_before_is_ranked(desk: Desk, arxiv: LoopbackArxiv, today: date) -> None:
     desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG"]}})
     refusals = [Answer(status=429, headers={"Retry-After": "3600"})] * 5

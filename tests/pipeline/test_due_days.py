@@ -4,19 +4,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paper_assets.announcements import NEW_YORK, arxiv
+from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
+from paper_assets.pipeline.day_inputs import profile_day
+from paper_assets.pipeline.open_days import due_days
+from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
+from paper_assets.profile import Profile, profile_content
+from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings
-from paper_assets.stores.papers import paper_counts
+from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.rankings import listed_by_day
+from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
 MONDAY = date(2026, 10, 19)
+READER = Profile(
+    name="ann",
+    content=profile_content(
+        {"interests": {"primary": ["invented matter"]}, "ranking": {"top_k": 100, "enable_llm_verification": False}},
+        source="ann",
+    ),
+)
+NO_MODEL = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
 HOURS = range(24)
 
 
@@ -53,7 +73,7 @@ def workspace_of(folder: Path, server: LoopbackArxiv, now: datetime) -> Workspac
 def fetch_due(workspace: Workspace, now: datetime) -> list[date]:
     """Fetch what is due at this time; return the days, newest first."""
     workspace = replace(workspace, clock=lambda: now)
-    days = [each.day for each in papers.due_days(workspace, now)]
+    days = [each.day for each in due_days(workspace.warehouse, workspace.settings, now)]
     if days:
         papers.STEP.make(workspace, [Partition(day) for day in days], frozenset())
     return days
@@ -101,6 +121,33 @@ def test_a_new_category_makes_the_recent_days_due_again(tmp_path: Path) -> None:
     with loopback_arxiv(announced(submitted(MONDAY, 14), now)) as server:
         workspace = workspace_of(tmp_path, server, now)
         fetch_due(workspace, now)
-        assert not papers.due_days(workspace, now + timedelta(minutes=1))
+        assert not due_days(workspace.warehouse, workspace.settings, now + timedelta(minutes=1))
         wider = replace(workspace, settings=workspace.settings.model_copy(update={"categories": ("cs.CL", "cs.LG")}))
-        assert len(papers.due_days(wider, now + timedelta(minutes=1))) > 4
+        assert len(due_days(workspace.warehouse, wider.settings, now + timedelta(minutes=1))) > 4
+
+
+@settings(max_examples=12, deadline=None)
+@given(arrivals=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=1, max_size=14))
+def test_whatever_the_order_of_arrivals_a_paper_is_in_the_first_list_after_its_arrival_and_in_no_other(
+    arrivals: list[tuple[int, int]],
+) -> None:
+    """`arrivals`: each paper's day of submission, and after how many more mornings it arrives."""
+    papers_by_morning: dict[int, list[Paper]] = {}
+    for number, (submitted_on, later) in enumerate(arrivals):
+        paper = invented_paper(number, MONDAY + timedelta(days=submitted_on))
+        papers_by_morning.setdefault(submitted_on + later, []).append(paper)
+    with TemporaryDirectory() as folder:
+        warehouse, lists = Warehouse(Path(folder, "store.duckdb"), deadline=5), dict[str, date]()
+        keyed = load_settings({}, Path(folder))
+        for _, arrived in sorted(papers_by_morning.items()):
+            merge_papers(warehouse, arrived)
+            newest = latest_day(warehouse)
+            assert newest is not None
+            keep_candidates(warehouse, profile_day(warehouse, READER, newest, settings=keyed), settings=keyed)
+            keep_ranking(
+                warehouse, READER, newest, embedder=None, verifier=NO_MODEL, settings=keyed, now=datetime.now(UTC)
+            )
+            lists |= {paper.paper_id: newest for paper in arrived}
+        shown = listed_by_day(warehouse, READER.name, sorted(set(lists.values())))
+    pairs = [(paper_id, day) for day, ids in shown.items() for paper_id in ids]
+    assert sorted(pairs) == sorted(lists.items())

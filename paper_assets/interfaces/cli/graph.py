@@ -19,7 +19,7 @@ from paper_assets.defs import runs
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job
-from paper_assets.interfaces.cli.graph_run import Lists, bring_up_to_date, open_desk
+from paper_assets.interfaces.cli.graph_run import Lists, bring_up_to_date, fetch_due, open_desk
 from paper_assets.interfaces.cli.run import end, show_ranking
 from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
@@ -35,10 +35,11 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import papers
+from paper_assets.pipeline.open_days import days_asked, due_days
 from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
 from paper_assets.pipeline.profiles import find_profiles, followed_categories
-from paper_assets.pipeline.step import STOPS_ALL, Made, Partition
+from paper_assets.pipeline.step import Made, Partition
 from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
@@ -153,18 +154,13 @@ def _moment(text: str) -> datetime:
 
 def _fetch_due(now: datetime, *, dry_run: bool, as_json: bool) -> None:
     """Fetch the days that are due, newest first; a failed day stops no other. Raises the failure of the newest."""
-    failures: list[PaperAssetsError] = []
     with open_desk() as (workspace, instance):
         workspace = replace(workspace, clock=lambda: now)
-        days = papers.due_days(workspace, now)
-        for each in () if dry_run else days:
-            try:
-                _warn_of_unanswered(runs.fetch_days(instance, workspace, papers.STEP, [Partition(each.day)]))
-            except PaperAssetsError as fault:
-                failures.append(fault)
-                if isinstance(fault, STOPS_ALL):
-                    break
+        days = due_days(workspace.warehouse, workspace.settings, now)
+        fetched, failures = fetch_due(workspace, instance, [] if dry_run else [each.day for each in days])
         counts = paper_counts(workspace.warehouse)
+    for made in fetched:
+        _warn_of_unanswered(made)
     rows = [{"day": f"{each.day}", "reason": each.reason, "papers": counts.get(each.day, 0)} for each in days]
     if as_json:
         print_json(rows)
@@ -285,8 +281,8 @@ def _counts(outcome: Mapping[str, Any]) -> str:
 def fetch_and_rank(days: int, only: str | None) -> None:
     """Fetch the last `days` days of which papers are announced, newest first, and rank.
 
-    A day that was fetched is fetched again only if it is due. Raises InvalidProfile without a profile, and the source's
-    error after ranking the papers that could be fetched.
+    A day that was fetched is fetched again only if it is due, also an older one. Raises InvalidProfile without a
+    profile, and the source's error after ranking the papers that could be fetched.
     """
     settings = read_settings()
     profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
@@ -295,8 +291,8 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     if only is not None and only not in profiles.readable:
         raise InvalidProfile(profiles.faults.get(only, f"there is no profile {only[:60]!r} in {settings.profiles_dir}"))
     now = datetime.now(UTC)
-    wanted = [day for day in announced_days(now, days) if day >= settings.first_day]
-    if not wanted:
+    newest = [day for day in announced_days(now, days) if day >= settings.first_day]
+    if not newest:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
     this = str(this_process())
 
@@ -306,12 +302,12 @@ def fetch_and_rank(days: int, only: str | None) -> None:
             arguments=tuple(sys.argv[1:]),
             title=before.title if before and before.process == this else f"paper-assets start --days {days}",
             profile=only,
-            total=len(wanted),
+            total=len(newest),
             process=this,
         )
 
     job = background.take_over(settings.home, follow)
-    failure = _fetched(settings, job, wanted, now)
+    failure = _fetched(settings, job, newest, now)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
     say("Embedding and ranking the papers …")
@@ -325,15 +321,18 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
 
 
-def _fetched(settings: Settings, job: Job, wanted: list[date], now: datetime) -> PaperAssetsError | None:
-    """Fetch the days one by one, except those already fetched that cannot have grown since.
+def _fetched(settings: Settings, job: Job, newest: list[date], now: datetime) -> PaperAssetsError | None:
+    """Fetch the newest days one by one, except those already fetched that cannot have grown, and earlier ones that may.
 
     Return the failure that stopped it, or raise it if no paper is stored.
     """
     with open_desk() as (workspace, instance):
         stored = paper_counts(workspace.warehouse)
-        due = {each.day for each in papers.due_days(workspace, now)}
-        known = papers.days_asked(workspace, since=wanted[-1]) - due
+        due = {each.day: each for each in due_days(workspace.warehouse, workspace.settings, now)}
+        grown = {day for day, each in due.items() if each.papers is not None}
+        wanted = sorted({*newest, *grown}, reverse=True)
+        job = replace(job, total=len(wanted))
+        known = days_asked(workspace.warehouse, settings, since=wanted[-1]) - due.keys()
         counts = {f"{day}": stored.get(day, 0) for day in wanted if day in known}
         for number, day in enumerate(wanted, start=1):
             if f"{day}" in counts:

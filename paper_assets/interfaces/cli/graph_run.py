@@ -1,5 +1,6 @@
 """Bring the lists up to date on the same Dagster instance as the UI. Importing this imports Dagster."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,14 +20,16 @@ from paper_assets.interfaces.cli.rewriting import rewrites_of_day
 from paper_assets.interfaces.cli.stamp import stamp_files
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, progress_bar, read_settings, warn
 from paper_assets.interfaces.ranking_answers import shown_ranking
-from paper_assets.pipeline import embeddings, gatekeeper
+from paper_assets.pipeline import embeddings, gatekeeper, papers
 from paper_assets.pipeline.health import repair
+from paper_assets.pipeline.open_days import due_days, has_fetched, quiet_until
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.staleness import partitions_of_days
-from paper_assets.pipeline.step import Grid, Partition, Step
+from paper_assets.pipeline.step import STOPS_ALL, Grid, Made, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.small_files import file_state
+from paper_assets.sources.source import seconds_from_now
 from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
@@ -34,6 +37,7 @@ from paper_assets.stores.stamps import keep_stamp
 from paper_assets.text.numbers import count_of
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
+_ASKING = 60.0  # seconds for which `run` waits for new papers
 
 
 @contextmanager
@@ -57,6 +61,36 @@ def _report_missing(count: int) -> None:
     warn(f"{count_of(count, 'ranking file or page', 'ranking files or pages')} missing; writing again")
 
 
+def fetch_due(
+    workspace: Workspace, instance: Any, days: Sequence[date], *, stop: tuple[type[PaperAssetsError], ...] = STOPS_ALL
+) -> tuple[list[Made], list[PaperAssetsError]]:
+    """Fetch these days one after the other; return what was made, and the failures; after one of `stop` no more."""
+    made: list[Made] = []
+    failures: list[PaperAssetsError] = []
+    for day in days:
+        try:
+            made.append(runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)]))
+        except PaperAssetsError as failure:
+            failures.append(failure)
+            if isinstance(failure, stop):
+                break
+    return made, failures
+
+
+def _ask_sources(workspace: Workspace, instance: Any) -> None:
+    """Fetch the days that are due in a home that has fetched before; a failure is a warning, and ends the asking."""
+    warehouse, settings = workspace.warehouse, workspace.settings
+    due = due_days(warehouse, settings, workspace.clock()) if has_fetched(warehouse, settings) else []
+    if not due:
+        return
+    report_stage(workspace.settings.home, f"fetching {count_of(len(due), 'day')} that may have new papers")
+    access = replace(workspace.access, patient=False, left=seconds_from_now(_ASKING, time.monotonic))
+    hasty = replace(workspace, access=access)
+    _, failures = fetch_due(hasty, instance, [each.day for each in due], stop=(PaperAssetsError,))
+    for failure in failures:
+        warn(f"warning: new papers could not be fetched: {failure}; the lists are made of those that are stored")
+
+
 def bring_up_to_date(
     only: str | None,
     first: date | None,
@@ -65,6 +99,7 @@ def bring_up_to_date(
     show: Callable[[Lists], None],
     key: str,
     others: bool = True,
+    ask: bool = False,
 ) -> list[PaperAssetsError]:
     """Run every stale step for the days first..last, profile by profile, and return the failures.
 
@@ -74,8 +109,11 @@ def bring_up_to_date(
         show: receives each profile's list of the last day.
         key: names this question. Where it is about one day and nothing is left to do, the answer is stamped with it.
         others: also embed the papers that no list needs.
+        ask: first fetch the days that are due.
     """
     with open_desk() as (workspace, instance):
+        if ask:
+            _ask_sources(workspace, instance)
         roots = stamp_files(workspace.settings, events_files(dagster_home())) if keeps_files(instance) else []
         before = file_state(roots)
         scope = profiles, first_day, day = _scope(workspace, only, first, last)
@@ -99,7 +137,11 @@ def bring_up_to_date(
         close_files()
         # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
         if current is not None and roots and before and not profiles.faults and file_state(roots) == before:
-            keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, current)
+            answer = {
+                "lists": current,
+                "until": quiet_until(workspace.warehouse, workspace.settings, workspace.clock()),
+            }
+            keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, answer)
         return failures
 
 

@@ -8,21 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from paper_assets.defs.history_files import is_idle
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import importing
-from paper_assets.interfaces.cli.stamp import stamp_key
+from paper_assets.interfaces.cli.stamp import stamp_key, stamped_lists
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    dagster_home,
     print_json,
     print_table,
-    read_settings,
     say,
     warn,
 )
 from paper_assets.interfaces.values import parse_day
-from paper_assets.stores.stamps import stamped_answer
 from paper_assets.text.numbers import count_of, percent
 from paper_assets.text.tex import readable
 
@@ -33,7 +29,8 @@ def run(
     since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First day, to rank several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring rankings and digests up to date. Embeds new papers first and computes only what has changed.
+    """Bring rankings and digests up to date. Fetches the days that are due where papers were fetched before, embeds new
+    papers and computes only what has changed.
 
     At the end all other stored papers are embedded, newest first. That can be stopped at any time: the next run
     continues, and until then `retrieve` compares those papers by words only.
@@ -48,13 +45,13 @@ def run(
             show_ranking(ranking, with_why=False)
 
     key = stamp_key(profile, first, last)
-    current = stamped_answer(read_settings().warehouse_path, "run", key) if is_idle(dagster_home()) else None
+    current = stamped_lists(key)
     if current is not None:
         return show(current)
     with importing():
         from paper_assets.interfaces.cli.graph_run import bring_up_to_date  # imports Dagster
 
-    end(bring_up_to_date(profile, first, last, show=show, key=key))
+    end(bring_up_to_date(profile, first, last, show=show, key=key, ask=last is None))
 
 
 def end(failures: Sequence[PaperAssetsError]) -> None:

@@ -11,13 +11,12 @@ from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from paper_assets.defs.history_files import is_idle
+from paper_assets.announcements import in_words
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import importing, log_unexpected
-from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key
+from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key, stamped_lists
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    dagster_home,
     environment,
     open_warehouse,
     print_json,
@@ -26,6 +25,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.values import late_in_words
 from paper_assets.models import minilm
+from paper_assets.pipeline.open_days import recent_days
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
@@ -47,7 +47,7 @@ _MAX_SPANS = 20  # spans of missing days that are shown, the latest ones
 def status(as_json: AsJson = False) -> None:
     """Show what is stored, what is out of date, and which profiles cannot be read."""
     settings = read_settings()
-    stamped = _stamped_days(settings)
+    stamped = _stamped_days()
     with open_warehouse().read_together() as opened:
         held, missing, late = _collected(settings, opened, stamped)
     if as_json:
@@ -58,6 +58,7 @@ def status(as_json: AsJson = False) -> None:
         ["what", "value"],
         [
             *_stored_papers(held),
+            *(tuple(day.split(": ", 1)) for day in held["recent_days"]),
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
             *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
@@ -96,10 +97,9 @@ def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("papers", f"{held['papers']}"), ("without a date", f"{held['undated']}"), ("days", days)]
 
 
-def _stamped_days(settings: Settings) -> dict[str, str]:
+def _stamped_days() -> dict[str, str]:
     """Map each profile to the day that the last `run` found current, if no file has changed since."""
-    key = stamp_key(None, None, None)
-    current = stamped_answer(settings.warehouse_path, "run", key) if is_idle(dagster_home()) else None
+    current = stamped_lists(stamp_key(None, None, None))
     return {profile_list["profile"]: profile_list["day"] for profile_list in current or ()}
 
 
@@ -110,6 +110,7 @@ def _collected(
     held = asdict(summary(warehouse))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, _GOOD), **folders.faults}
+    held["recent_days"] = [in_words(day) for day in recent_days(warehouse, settings, datetime.now(UTC))]
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_repair"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}

@@ -5,16 +5,19 @@ are in Dagster's UI.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from paper_assets.announcements import announced_days, closing
+from paper_assets.defs.history_files import runs_in_files
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidInput, InvalidProfile
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.page.desk import (
     Desk,
@@ -29,10 +32,12 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.settings_form import is_kept_running
 from paper_assets.interfaces.values import parse_day
+from paper_assets.pipeline.health import progress_of_newest
 from paper_assets.pipeline.profiles import followed_categories, usable_profile
 from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.profile import PROFILE_NAME
+from paper_assets.settings import default_folder
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.embeddings import unembedded_count
@@ -42,6 +47,7 @@ from paper_assets.stores.rankings import latest_ranking_day, ranking_inputs
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
 _REFRESH = 2  # seconds
+_NEWEST_RUNS = 5  # among which a fetch in progress is found
 _PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes a few
 
 
@@ -141,6 +147,24 @@ def rank_again_state(request: Request, profile: str, newest: date | None) -> Lit
         f"late {profile}", lambda: late_assets(workspace, [partition])[partition], *desk.due_states(), newest
     )
     return "late" if late else None
+
+
+def under_way(desk: Desk, profile: str) -> str | None:
+    """Describe what is being done for the newest list of a profile, by a command or by `paper-assets up`."""
+    job = background.last_job(desk.settings.home)
+    stage = job.stage if job and job.needed and job.profile in (None, profile) else None
+    if stage is None and not is_kept_running(desk):
+        return None
+    with suppress(PaperAssetsError):
+        if making := progress_of_newest(replace(desk.workspace, warehouse=desk.warehouse), profile):
+            return making
+    return stage or ("fetching new papers" if _is_fetching(desk) else None)
+
+
+def _is_fetching(desk: Desk) -> bool:
+    folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
+    runs = runs_in_files(folder, most=_NEWEST_RUNS) or ()
+    return any(run.status in ("queued", "starting", "started") and "arxiv_papers" in run.assets for run in runs)
 
 
 def stop_work(request: Request) -> Response:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import jinja2
 from markupsafe import Markup, escape
 
+from paper_assets import announcements
 from paper_assets.digests.entry import source_link
 from paper_assets.digests.html import environment
 from paper_assets.errors import PaperAssetsError
@@ -32,6 +33,7 @@ def templates() -> jinja2.Environment:
     page_environment = environment(jinja2.PackageLoader("paper_assets.interfaces.page", "templates"))
     page_environment.filters |= {
         "short_day": short_day,
+        "day_state": announcements.in_words,
         "readable": readable_title,
         "count_of": count_of,
         "percent": percent,

@@ -23,8 +23,9 @@ from paper_assets.digests.entry import DigestEntry
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput, NotComputed
-from paper_assets.interfaces.page.background_commands import rank_again_state
+from paper_assets.interfaces.page.background_commands import rank_again_state, under_way
 from paper_assets.interfaces.page.desk import (
+    Desk,
     address_after,
     day_of,
     desk_of,
@@ -46,6 +47,7 @@ from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, r
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digest_pages import gather
+from paper_assets.pipeline.open_days import recent_days
 from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
@@ -129,6 +131,8 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "needed": stored.header.get("threshold"),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
+        "recent_days": recent_days(warehouse, desk.settings, now()),
+        "making": under_way(desk, profile),
         "remarks": [line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
         "teach": first_set_left(stored.header, ratings),
         "searches": [] if entries else interests_of(desk, profile)[:_MOST_SEARCHES],
@@ -136,7 +140,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         "shared": paper_list(paper for paper in papers if paper.paper_id not in below),
         "waiting": sum(version.waits for entry in digest.entries for version in entry.versions),
-        "state": _state(warehouse, profile, day),
+        "state": f"{_state(warehouse, profile, day)} {_arrivals_part(desk, profile)}",
     }
 
 
@@ -181,13 +185,18 @@ def list_days(request: Request) -> Response:
 
 
 def day_state(request: Request) -> Response:
-    """Return two hashes, of the day's list and of the ratings, for the script that watches for changes."""
+    """Return three hashes, of the day's list, of the ratings and of what is under way, for the script that watches."""
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     state = desk.cache.get(
         f"list {profile} {day}", lambda: _state(desk.warehouse, profile, day), file_state(desk.warehouse.files)
     )
-    return PlainTextResponse(state)
+    return PlainTextResponse(f"{state} {_arrivals_part(desk, profile)}")
+
+
+def _arrivals_part(desk: Desk, profile: str) -> str:
+    """Return the hash of what Today says about the newest list while it is made."""
+    return sha256(f"{under_way(desk, profile)}".encode()).hexdigest()[:16]
 
 
 def ratings_state(request: Request) -> Response:

@@ -328,6 +328,11 @@ async function watch() {
     if (!news.ok || news.page || now === main().dataset.state) return;
     const { ok, page } = await fetched(location.pathname + location.search);
     if (!ok || !page || !page.getElementById("main")) return;
+    const listed = (text) => text.split(" ").slice(0, 2).join(" ");
+    if (swap("arrivals", page) && listed(now) === listed(state)) {
+      main().dataset.state = now;
+      return;
+    }
     if (now.includes(" ") && listPart(now) === listPart(state) && document.querySelector("form.rate")) {
       const ids = (root) => [...root.querySelectorAll("article[id]")].map((article) => article.id).join(" ");
       if (ids(document) !== ids(page)) { // a paper came to this view, or left it
