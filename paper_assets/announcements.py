@@ -156,8 +156,12 @@ def closing(day: date, calendar: Calendar = arxiv) -> datetime:
 
 def deferred(day: date) -> bool:
     """Return whether arXiv said that it announces nothing on one of the evenings on which papers of the day appear."""
-    evenings = [each.at.astimezone(NEW_YORK).date() for each in _covering(day, arxiv(day - _DAY, day + 6 * _DAY))]
-    return any(evening.isoformat() in _deferred_evenings() for evening in evenings)
+    return any(map(deferred_evening, _covering(day, arxiv(day - _DAY, day + 6 * _DAY))))
+
+
+def deferred_evening(announcement: Announcement) -> bool:
+    """Return whether arXiv said that it does not make this announcement; its papers come with the next one."""
+    return announcement.at.astimezone(NEW_YORK).date().isoformat() in _deferred_evenings()
 
 
 def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcements: Sequence[Announcement]) -> OpenDay:
