@@ -36,7 +36,7 @@ BELOW = {
     "small_files": {"errors"},
     "weights": {"errors", "small_files"},
     "text": {"errors"},
-    "announcements": set(),
+    "announcements": {"text"},
     "locks": {"errors", "processes", "small_files"},
     "processes": set(),
     "progress": set(),
