@@ -8,7 +8,9 @@ exit non-zero; an error that a user can cause never ends in a stack trace.
 import errno
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
 
 _log = logging.getLogger(__name__)
 _LONGEST = 1_200  # characters of a message; a longer one repeats a long input
@@ -23,18 +25,22 @@ class PaperAssetsError(Exception):
     """Root of all errors that a user can cause or meet; its text is one line, ready to be shown.
 
     The line contains no control characters, even where it repeats an input, and the middle of a long line is left out.
-    `variable`: the environment variable to change, if there is one; a form marks its field.
+    `variable`: the environment variable to change, if there is one; a form marks its field. `details`: for programs.
     """
 
     code = "INVALID_INPUT"
+    details: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, line: str = "", *, variable: str | None = None) -> None:
+    def __init__(
+        self, line: str = "", *, variable: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
         if not line.isprintable():
             line = "".join(sign if sign.isprintable() else " " if sign.isspace() else "\ufffd" for sign in line)
         if len(line) > _LONGEST:
             line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
         super().__init__(line)
         self.variable = variable
+        self.details = {**self.details, **(details or {})}
 
 
 class InvalidInput(PaperAssetsError):
@@ -60,9 +66,10 @@ class InvalidProfile(InvalidInput):
 
 
 class PaperNotFound(PaperAssetsError):
-    """No source and no store knows the paper."""
+    """No source and no store knows the paper. `details` name its id, if one was given, and what was searched."""
 
     code = "PAPER_NOT_FOUND"
+    details = MappingProxyType({"arxiv_id": None, "searched_sources": ["desk"]})
 
 
 class NotComputed(PaperAssetsError):

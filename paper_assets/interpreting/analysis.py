@@ -13,15 +13,26 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field
 
-from paper_assets.errors import InvalidInput, LLMConfigError, LLMError, RateLimited, SourceError, StoreBusy, StoreError
+from paper_assets.errors import (
+    InvalidArxivId,
+    InvalidInput,
+    LLMConfigError,
+    LLMError,
+    PaperNotFound,
+    RateLimited,
+    SourceError,
+    StoreBusy,
+    StoreError,
+)
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.lookup import FetchedPaper, with_content
-from paper_assets.interpreting.papers import fetch_paper, fetched_to_mapping
+from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping, fetched_to_mapping
 from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress
 from paper_assets.sources.source import SecondsLeft
+from paper_assets.sources.table import source_of
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.text.cleaning import introduced
 
@@ -152,6 +163,7 @@ _AROUND = 3_500  # tokens of a prompt beside the text: instructions, schema, fen
 _LEAST_TOKENS = 500  # tokens of text; with fewer a paper would need hundreds of parts
 _MOST_PARTS = 60
 _MOST_ROUNDS = 3  # of notes on notes
+_SHARE_OF_A_TEXT = 0.5  # of the time of a call, where the abstract can be read instead
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -213,20 +225,77 @@ def interpret_paper(
     with the paper before the analysis. If the PDF is not available, the abstract is read and a warning added. Raises
     what `fetch_paper` raises, and InvalidInput for an unknown analysis type or key.
     """
-    kind = checked_type(analysis_type)
-    identifiers = _identifiers(query)
+    kind, identifiers = checked_type(analysis_type), _identifiers(query)
     clients, left = clients.of_one_call(), clients.started()
     # One step for the paper, one for its PDF, then those of the analysis.
     paper = fetch_paper(_from_step(clients, 0, of=1), **identifiers, include_pdf_content=False)
     found(paper)
+    return _interpreted(clients, paper, kind, provider=provider, model=model, found=found, left=left)
+
+
+def interpret_record(
+    clients: Clients,
+    record: Mapping[str, Any],
+    *,
+    analysis_type: str = "summary",
+    provider: str | None = None,
+    model: str | None = None,
+    found: Callable[[FetchedPaper], None] = lambda _: None,
+) -> Interpretation:
+    """Analyze a paper that is given as `fetch_paper` returns it, or by its id alone.
+
+    A whole text is read as it is given. Otherwise the text is fetched, else the abstract is read; a part of a text is
+    never taken for the whole. Raises what `interpret_paper` raises.
+    """
+    kind = checked_type(analysis_type)
+    clients, left = clients.of_one_call(), clients.started()
+    paper = _given_paper(_from_step(clients, 0, of=1), record)
+    found(paper)
+    fetchable = source_of(paper.paper.paper_id) is not None or record.get("content_is_part")
+    return _interpreted(
+        clients, paper, kind, provider=provider, model=model, found=found, left=left, fetch=bool(fetchable)
+    )
+
+
+def _given_paper(clients: Clients, record: Mapping[str, Any]) -> FetchedPaper:
+    """Return the paper of a record without a part of a text; looked up by its id unless its whole text is given."""
+    part = record.get("content_is_part")
+    known = {**record, "content": None if part else record.get("content"), "content_is_part": False}
+    named = str(record.get("paper_id") or record.get("arxiv_id") or "")
+    if known["content"] or not named:
+        if not record.get("title"):
+            raise InvalidInput("paper: give its paper_id, or its title with content or abstract")
+        return fetched_from_mapping(known)
+    try:
+        return fetch_paper(clients, arxiv_id=named, include_pdf_content=False)
+    except (InvalidArxivId, PaperNotFound, SourceError) as failure:
+        if not record.get("title"):
+            raise
+        paper = fetched_from_mapping(known)
+        return replace(paper, warnings=(f"the record is used as given: {failure}",))
+
+
+def _interpreted(
+    clients: Clients,
+    paper: FetchedPaper,
+    kind: AnalysisType,
+    *,
+    provider: str | None,
+    model: str | None,
+    found: Callable[[FetchedPaper], None],
+    left: SecondsLeft,
+    fetch: bool = True,
+) -> Interpretation:
+    """Analyze a known paper: its text, which is fetched if it can be, else its abstract."""
     try:
         config = llm_config(clients.environ, provider=provider, model=model)
     except LLMConfigError as error:  # without a model the text is not needed
         return Interpretation(paper=paper, analysis=None, analysis_error=error_of_analysis(error))
-    if paper.content is None:
+    if paper.content is None and fetch:
         clients.progress(1, 3, "reading its text")
         try:
-            paper = with_content(clients, paper, left)
+            share = _SHARE_OF_A_TEXT if paper.paper.abstract.strip() else 1.0
+            paper = with_content(clients, paper, replace(clients, deadline=share * left()).started())
         except SourceError as failure:
             if not paper.paper.abstract.strip():
                 raise

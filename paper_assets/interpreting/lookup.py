@@ -6,6 +6,7 @@ texts are stored, never a person's own PDF (M3).
 """
 
 import re
+import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from paper_assets.errors import InvalidInput, PaperNotFound, PdfFetchFailed, SourceError, StoreBusy, StoreError
 from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.fulltexts import PASSAGE, keep_fulltext
-from paper_assets.paper import Paper
+from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import PaperId, is_text_of, names_version, pdf_address, split_arxiv_id, split_paper_id
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_full_text import written_text
@@ -26,11 +27,12 @@ from paper_assets.sources.semantic_scholar import SEMANTIC_SCHOLAR
 from paper_assets.sources.source import PaperText, RefusedKey, SecondsLeft, Source, SourceRecord
 from paper_assets.sources.table import SOURCES, page_of, source_of, texts_of
 from paper_assets.stores.documents import PARTED_BY, Fulltext, public_fulltext
-from paper_assets.stores.papers import find_paper, paper_titled
+from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.scholar_records import records_of
 from paper_assets.text.chunks import chunks_of
 
 LONGEST_TITLE = 500  # characters; longer texts are not titles
+_MOST_TITLES = 200  # stored titles compared word by word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,14 +154,17 @@ def _by_id(clients: Clients, named: NamedPaper, left: SecondsLeft) -> FetchedPap
     name = f"{named.paper_id}" + (f"v{named.version}" if named.version else "")
     source = source_of(str(named.paper_id))
     if source is None or source.find is None:
-        raise PaperNotFound(f"paper {name} is not stored, and no source can be asked for it")
+        raise PaperNotFound(
+            f"paper {name} is not stored, and no source can be asked for it", details={"arxiv_id": str(named.paper_id)}
+        )
     try:
         record = source.find(clients.access(left, others_follow=True), named.paper_id, named.version)
     except SourceError as failure:
         instead = _from_another(clients, source, named, failure, left)
         return replace(instead, warnings=(*warnings, f"{source.title}: {failure}", *instead.warnings))
     if record is None:
-        raise PaperNotFound(f"{source.title} has no paper {name}; check the id")
+        searched = {"arxiv_id": str(named.paper_id), "searched_sources": ["desk", source.name]}
+        raise PaperNotFound(f"{source.title} has no paper {name}; check the id", details=searched)
     return _record(source, record, warnings)
 
 
@@ -188,7 +193,10 @@ def _in_version(paper: Paper, version: int) -> Paper:
 def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> FetchedPaper:
     answer = SEMANTIC_SCHOLAR.find(clients.access(left), paper_id, None) if SEMANTIC_SCHOLAR.find else None
     if answer is None:
-        raise PaperNotFound(f"Semantic Scholar has no paper {paper_id.value}; check the url")
+        raise PaperNotFound(
+            f"Semantic Scholar has no paper {paper_id.value}; check the url",
+            details={"searched_sources": ["desk", SEMANTIC_SCHOLAR.name]},
+        )
     known_as, _ = split_paper_id(answer.paper.paper_id)
     record = _record(SEMANTIC_SCHOLAR, answer)
     if known_as.source == SEMANTIC_SCHOLAR.prefix:
@@ -201,14 +209,22 @@ def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> Fe
 
 
 def _by_title(clients: Clients, title: str, left: SecondsLeft) -> FetchedPaper:
-    """Find the paper with this title, ignoring punctuation. Raises PaperNotFound naming the nearest."""
+    """Find the paper with this title, ignoring punctuation, else the only one whose title has all of its words.
+
+    Raises PaperNotFound with those that have all of them in its details, and the source's error if none could be found
+    and a source failed.
+    """
     warnings: list[str] = []
-    nearest: list[str] = []
+    in_part: dict[str, FetchedPaper] = {}
     failures: list[SourceError | RefusedKey] = []
     try:
         stored = paper_titled(clients.warehouse, title)
         if stored is not None:
             return _stored(clients, stored)
+        near = papers_with_words(clients.warehouse, _title_words(title), most=_MOST_TITLES)
+        matching = [paper_id for paper_id, other in near if _has_words(other, title)]
+        for paper in papers_from_table(papers_by_id(clients.warehouse, matching)):
+            in_part[paper.paper_id] = _stored(clients, paper)
     except StoreBusy as error:
         warnings.append(f"the warehouse was not asked: {error}")
     asked = [(source, source.titled) for source in SOURCES if source.titled]
@@ -222,11 +238,29 @@ def _by_title(clients: Clients, title: str, left: SecondsLeft) -> FetchedPaper:
         for record in records:
             if same_title(record.paper.title, title):
                 return _record(source, record, tuple(warnings))
-        nearest += [f"{record.paper.title!r} ({record.paper.paper_id})" for record in records[:1]]
-    if failures and not nearest:  # the failed source may have known it
+            if _has_words(record.paper.title, title):
+                in_part.setdefault(record.paper.paper_id, _record(source, record))
+    if len(in_part) == 1:
+        [found] = in_part.values()
+        return replace(found, warnings=(*warnings, *found.warnings))
+    if failures and not in_part:  # the failed source may have known it
         raise failures[0]
-    hint = f"the nearest is {nearest[0]}" if nearest else "check it, or search for its words"
-    raise PaperNotFound(f"no source has a paper titled {title[:100]!r}; {hint}")
+    candidates = [{"arxiv_id": paper_id, "title": each.paper.title} for paper_id, each in in_part.items()]
+    hint = "; ".join(f"{each['title']!r} ({each['arxiv_id']})" for each in candidates[:3])
+    raise PaperNotFound(
+        f"no source has a paper titled {title[:100]!r}; "
+        + (f"{len(candidates)} titles have its words, such as {hint}" if hint else "check it, or search for its words"),
+        details={"searched_sources": ["desk", *(source.name for source, _ in asked)], "candidates": candidates[:20]},
+    )
+
+
+def _title_words(title: str) -> list[str]:
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", title) if not unicodedata.combining(sign))
+    return re.findall(r"[^\W_]+", plain.casefold())
+
+
+def _has_words(title: str, asked: str) -> bool:
+    return set(_title_words(asked)) <= set(_title_words(title))
 
 
 def _stored(clients: Clients, paper: Paper) -> FetchedPaper:

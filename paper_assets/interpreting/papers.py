@@ -279,7 +279,7 @@ def search_to_mapping(result: SearchResult) -> dict[str, Any]:
     """Return `{papers[], total_count, warnings[]}`, JSON-ready (I1)."""
     papers = [
         {
-            **paper_to_mapping(each.paper),
+            **_record_of(each.paper),
             "url": each.url,
             "sources": list(each.sources),
             "citation_count": each.citation_count,
@@ -289,13 +289,19 @@ def search_to_mapping(result: SearchResult) -> dict[str, Any]:
     return {"papers": papers, "total_count": result.total_count, "warnings": list(result.warnings)}
 
 
+def _record_of(paper: Paper) -> dict[str, Any]:
+    """Return the paper as JSON values, its id and date also under the names of the original document."""
+    arxiv_id = paper.paper_id if is_arxiv_id(paper.paper_id) else None
+    return {"arxiv_id": arxiv_id, "published_date": paper.day and f"{paper.day}", **paper_to_mapping(paper)}
+
+
 def fetched_to_mapping(fetched: FetchedPaper) -> dict[str, Any]:
     """Return the paper with `content` (whole), `url`, `citation_count`, `warnings`, JSON-ready.
 
     Where the text came from is left out: repeated calls return the same answer (I5).
     """
     return {
-        **paper_to_mapping(fetched.paper),
+        **_record_of(fetched.paper),
         "content": fetched.content,
         "url": fetched.url,
         "citation_count": fetched.citation_count,
@@ -315,8 +321,8 @@ def fetched_from_mapping(record: object) -> FetchedPaper:
         raise InvalidPaper("paper: content must be a text")
     if content and record.get("content_is_part"):
         raise InvalidPaper("paper: content is a part of the text only; give all of it, or none and the abstract")
-    defaults = {"paper_id": "given", "abstract": "", "authors": []}
     values = {name: value for name, value in record.items() if value is not None}
+    defaults = {"paper_id": values.get("arxiv_id", "given"), "abstract": "", "authors": []}
     return FetchedPaper(
         paper=paper_from_mapping({**defaults, **values}),
         content=content,

@@ -259,13 +259,30 @@ def test_a_title_is_found_in_the_warehouse_then_at_arxiv_then_at_semantic_schola
     assert fetch_paper(clients, title="In Print, only", **fetch).paper.paper_id == f"S2:{6:040x}"
 
 
-def test_a_title_that_is_only_near_is_not_taken_but_named(one: Outside) -> None:
-    with pytest.raises(PaperNotFound, match=r"the nearest is 'Folding Caches' \(2601\.05001\)"):
-        fetch_paper(one.clients(), title="Folding")
+def test_a_part_of_a_title_finds_the_only_paper_that_has_its_words(one: Outside) -> None:
+    clients, fetch = one.clients(), {"include_pdf_content": False}
+    assert fetch_paper(clients, title="caches", **fetch).paper.paper_id == ID
+    merge_papers(clients.warehouse, [titled(3, "Über Flüsse: Ein Beispiel"), titled(4, "Über Flüsse und Caches")])
+    assert fetch_paper(clients, title="ein Beispiel, uber", **fetch).paper.paper_id == "2601.05003"
+    with pytest.raises(
+        PaperNotFound, match=r"2 titles have its words, such as .*'Folding Caches' \(2601\.05001\)"
+    ) as raised:
+        fetch_paper(clients, title="Caches")
+    assert {each["arxiv_id"] for each in raised.value.details["candidates"]} == {ID, "2601.05004"}
     with pytest.raises(PaperNotFound, match="search for its words"):
-        fetch_paper(one.clients(), title="Unheard of")
+        fetch_paper(clients, title="Fold")  # a part of a word is another word
     with pytest.raises(InvalidInput, match="title"):
-        fetch_paper(one.clients(), title=" ")
+        fetch_paper(clients, title=" ")
+
+
+def test_a_stored_paper_is_found_by_a_part_of_its_title_while_no_source_answers(one: Outside) -> None:
+    clients = one.clients()
+    merge_papers(clients.warehouse, [titled(3, "Of Rivers and Bridges")])
+    one.arxiv.script = [Answer(status=429)] * 4
+    one.scholar.script = [Answer(status=500)] * 4
+    found = fetch_paper(clients, title="rivers, bridges", include_pdf_content=False)
+    assert found.paper.paper_id == "2601.05003"
+    assert "arXiv" in found.warnings[0]
 
 
 def test_a_title_that_no_source_could_be_asked_about_is_not_reported_as_not_found(one: Outside) -> None:

@@ -105,7 +105,7 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
         logger.error("%s failed unexpectedly", tool, exc_info=error)
         code = INTERNAL_ERROR
         message = f"{tool} failed unexpectedly ({type(error).__name__}); the log of the server says where"
-    details: dict[str, Any] = {"tool": tool, "kind": type(error).__name__}
+    details: dict[str, Any] = {"tool": tool, "kind": type(error).__name__, **getattr(error, "details", {})}
     details["worth_another_try"] = _worth_another_try(error)
     if isinstance(error, LLMRateLimited) and error.retry_after is not None:
         details["retry_after_seconds"] = error.retry_after
@@ -114,7 +114,8 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 3] + "..."
     error_body = {"code": code, "message": message, "details": secrets.hide_within(details)}
-    body = json.dumps({"error": error_body}, ensure_ascii=False)
+    failed = {"success": False} if tool == "rank_and_filter_papers" else {}  # as its answers have it
+    body = json.dumps({**failed, "error": error_body}, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=encodable(body))], is_error=True)
 
 

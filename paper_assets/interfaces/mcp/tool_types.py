@@ -97,18 +97,11 @@ class FetchAnswer(Continued):
     offset: int
 
 
-class AnalyzeAnswer(TypedDict):
+class ReadAnswer(TypedDict):
+    paper: dict[str, Any]
     analysis: Annotated[
         dict[str, Any] | None, Field(description="summary, key_contributions, methodology, limitations, related_work.")
     ]
-    analysis_error: Annotated[dict[str, Any] | None, Field(description="Why there is no analysis.")]
-    paper: Annotated[dict[str, Any] | None, Field(description="Without an analysis: the paper.")]
-    warnings: list[str]
-
-
-class InterpretAnswer(TypedDict):
-    paper: dict[str, Any]
-    analysis: dict[str, Any] | None
     analysis_error: Annotated[
         dict[str, Any] | None, Field(description="Why there is no analysis, though there is a paper.")
     ]
