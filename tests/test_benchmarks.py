@@ -1,10 +1,12 @@
 """The table of benchmarks: how it shows a figure, and its exit code."""
 
 import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 
-from benchmarks import table
+from benchmarks import punctuality, table
 from benchmarks._figures import Figure
 from benchmarks.home_hash import without_texts
 
@@ -55,3 +57,17 @@ def test_a_missed_target_and_a_broken_part_end_it_with_1(
 def test_a_home_from_before_a_renaming_is_compared_by_the_names_of_today() -> None:
     before, after = {"line": 0.35, "nudge": None, "k": 5}, {"threshold": 0.35, "preference_weight": None, "k": 5}
     assert without_texts(before) == without_texts(after) != without_texts({**after, "threshold": 0.4})
+
+
+def test_in_the_weeks_around_thanksgiving_no_paper_is_late_lost_or_listed_twice(tmp_path: Path) -> None:
+    """A small version of the benchmark: six invented papers a day, a day without arXiv, two days without the machine."""
+    period = punctuality.Period(
+        first=date(2026, 11, 16),
+        last=date(2026, 12, 1),
+        outages=((datetime(2026, 11, 18, tzinfo=UTC), datetime(2026, 11, 19, tzinfo=UTC)),),
+        asleep=((datetime(2026, 11, 23, 20, tzinfo=UTC), datetime(2026, 11, 25, 20, tzinfo=UTC)),),
+    )
+    found = punctuality.simulate(period, punctuality.submitted(period, [], 6), punctuality.by_announcements(), tmp_path)
+    assert len(found.hours) > 60
+    assert (found.later, found.lost, found.twice) == (0, 0, 0)
+    assert max(found.requests) <= 8 * 20, "a day without answers is asked again, at growing pauses"

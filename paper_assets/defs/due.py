@@ -182,9 +182,9 @@ class _Above:
         for run in self.running:
             if run.step is step and run.covers(partition, self.names):
                 return True
-            if run.step.name in _direct(step.name) and self._is_read(step, partition, run):
+            if run.step.name in _above(step.name) and self._is_read(step, partition, run):
                 return True
-        for name in _direct(step.name):
+        for name in _above(step.name):
             if any(partition.profile is None or each.profile in (None, partition.profile) for each in self.due[name]):
                 return True
             if step.tracked.reads_all_days and self.backlog[name]:
@@ -204,6 +204,13 @@ def _direct(step_name: str) -> frozenset[str]:
     makers = {product: step.name for step in STEPS for product in step.makes}
     (step,) = (each for each in STEPS if each.name == step_name)
     return frozenset(makers[dep] for product in step.products for dep in product.deps if dep in makers) - {step_name}
+
+
+@cache
+def _above(step_name: str) -> frozenset[str]:
+    """Return the names of all steps above a step: while papers are fetched or embedded, nothing is rewritten."""
+    direct = _direct(step_name)
+    return direct.union(*map(_above, direct))
 
 
 def _usable_profiles(workspace: Workspace, names: Iterable[str]) -> dict[str, Profile]:

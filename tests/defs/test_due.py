@@ -1,7 +1,7 @@
 """Which runs the daemon requests: read from the store and Dagster's list of runs, without anything remembered."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.due import FAILURE, LASTING, PASSING, Tried, decide, next_try
+from paper_assets.defs.due import FAILURE, LASTING, PASSING, RANGE_END, RANGE_START, Tried, decide, next_try
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.sensors import report_changes
@@ -77,6 +77,15 @@ class Daemon:
             for request in requests
         ]
 
+    def started(self, *assets: str, tags: Mapping[str, str]) -> dg.DagsterRun:
+        """Record a run in progress."""
+        return self.instance.create_run_for_job(
+            dg.Definitions(assets=ASSETS, resources={"workspace": None}).resolve_implicit_global_asset_job_def(),
+            status=dg.DagsterRunStatus.STARTED,
+            tags=tags,
+            asset_selection=frozenset(map(dg.AssetKey, assets)),
+        )
+
     def settle(self) -> list[tuple[str, ...]]:
         """Make what is due until nothing is; return the assets of each run."""
         made = []
@@ -136,15 +145,20 @@ def test_a_broken_file_ranks_nothing_and_is_named_once(daemon: Daemon) -> None:
 
 def test_what_is_in_progress_is_not_requested_again_and_what_follows_waits(daemon: Daemon) -> None:
     (request,) = daemon.tick()
-    run = daemon.instance.create_run_for_job(
-        dg.Definitions(assets=ASSETS, resources={"workspace": None}).resolve_implicit_global_asset_job_def(),
-        status=dg.DagsterRunStatus.STARTED,
-        tags=request.tags,
-        asset_selection=frozenset(request.asset_selection or ()),
-    )
+    run = daemon.started(*assets_of(request), tags=request.tags)
     assert daemon.tick() == []
     daemon.instance.report_run_failed(run, "killed")
     assert [assets_of(each) for each in daemon.tick()] == [RANKING], "a killed run is due again at once"
+
+
+def test_while_papers_are_fetched_nothing_is_made_of_the_old_list(daemon: Daemon) -> None:
+    daemon.make(daemon.tick())
+    span = dict.fromkeys((RANGE_START, RANGE_END), f"{TUESDAY}")
+    fetch = daemon.started("arxiv_papers", tags=span)
+    assert daemon.tick() == [], "the digest of the old list waits"
+    daemon.papers(TUESDAY, "frogs again")
+    daemon.instance.report_run_canceled(fetch, "done")
+    assert [assets_of(each) for each in daemon.tick()] == [RANKING]
 
 
 def test_an_old_day_that_arrives_late_ranks_nothing_again(daemon: Daemon) -> None:

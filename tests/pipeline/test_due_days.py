@@ -116,6 +116,20 @@ def test_a_machine_that_was_off_for_days_catches_up_at_once_and_a_failed_morning
         assert paper_counts(workspace.warehouse) == recent
 
 
+@pytest.mark.parametrize("weekday", range(7))
+def test_a_fresh_start_on_any_weekday_has_all_that_is_announced_of_the_last_seven_days(
+    tmp_path: Path, weekday: int
+) -> None:
+    now = datetime(2026, 11, 2, 8, tzinfo=UTC) + timedelta(days=weekday)
+    with loopback_arxiv(announced(submitted(MONDAY, 21), now)) as server:
+        workspace = workspace_of(tmp_path, server, now)
+        fetch_due(workspace, now)
+        recent = {day: count for day, count in counts(server.papers).items() if day >= (now - timedelta(days=7)).date()}
+        assert paper_counts(workspace.warehouse) == recent
+        asked = len(server.requests)
+        assert not fetch_due(workspace, now + timedelta(hours=1)) and len(server.requests) == asked
+
+
 def test_a_new_category_makes_the_recent_days_due_again(tmp_path: Path) -> None:
     now = datetime(2026, 10, 30, 3, tzinfo=UTC)
     with loopback_arxiv(announced(submitted(MONDAY, 14), now)) as server:

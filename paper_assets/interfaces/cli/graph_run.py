@@ -184,6 +184,8 @@ def _updated(
             for step, partitions in steps:
                 if (step.grid is Grid.DAY) is is_by_day:
                     runs.bring_up_to_date(instance, replace(workspace, progress=count), step, partitions, done)
+                if step is gatekeeper.STEP and not is_by_day and not done.failures:
+                    report_stage(home, "the list is ready; answers, rewrites and digests follow", listed=True)
     shown: list[Mapping[str, Any]] = []
     unexpected: list[PaperAssetsError] = []
     with workspace.warehouse.read_together() as opened:
