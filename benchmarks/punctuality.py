@@ -5,8 +5,8 @@
 Six weeks: 2 to 15 March (New York's clock changes on the 8th) and 31 October to 30 November 2026 (the clocks change on
 1 November, no announcement on Thanksgiving's evening), with a day on which arXiv does not answer and a laptop that
 sleeps for two days. A loopback arXiv shows a paper from its announcement on; the daemon's own decision (`daily_tick`)
-fetches into a real store at simulated times; after each fetch the list of the newest day is made by keywords, long
-enough for every candidate. The rule before this one is simulated beside it: each day asked for once, at 06:30 UTC on
+fetches into a real store at simulated times; after each fetch the list of the newest day is made, of all candidates by
+window and "already shown". The rule before this one is simulated beside it: each day asked for once, at 06:30 UTC on
 the second day after it, and the last fourteen days again on Sundays.
 
 Papers are recorded ones (`--papers`: lines of JSON with title, abstract, authors, categories and a date) with their
@@ -29,32 +29,28 @@ from pathlib import Path
 
 from paper_assets.announcements import Announcement, arxiv, deferred_evening
 from paper_assets.defs.fetching import Tries, daily_tick
-from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers as papers_step
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.open_days import due_days
-from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
+from paper_assets.pipeline.rankings import judged_papers
 from paper_assets.pipeline.step import Partition, failure_of
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, profile_content
-from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings
 from paper_assets.stores.papers import latest_day
-from paper_assets.stores.rankings import listed_by_day
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
 TICK = timedelta(minutes=10)
 RECORDED = Path("/work/shared/data/arxiv_papers/papers.jsonl.gz")
 _COMPLETE, _OF_WEEKEND = 170, 3  # papers of a recorded day that is used; a day of the weekend has a third
+_CATEGORIES = ("cs.CL", "cs.CV", "cs.LG", "cs.MM")
 _READER = Profile(
     name="reader",
     content=profile_content(
-        {"interests": {"primary": ["learning"]}, "ranking": {"top_k": 1000, "enable_llm_verification": False}},
-        source="reader",
+        {"interests": {"primary": ["learning"]}, "feed": {"categories": [*_CATEGORIES]}}, source="reader"
     ),
 )
-_NO_MODEL = Verifier(ask=unavailable(LLMConfigError("no language model")), model=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,46 +198,39 @@ def simulate(period: Period, papers: Sequence[Paper], rule: Rule, folder: Path) 
         for paper in papers
         if paper.published
     }
-    outcome, lists_at, first_list = Outcome(), list[datetime](), dict[str, datetime]()
-    ranked: set[date] = set()
+    outcome, made_at, first_list = Outcome(), list[datetime](), dict[str, datetime]()
+    lists: dict[date, frozenset[str]] = {}
+    requests: Counter[date] = Counter()
     with loopback_arxiv() as server:
         workspace = _workspace(folder, server)
         now, ends = _start(period.first), _start(period.last) + timedelta(days=1)
-        by_day: Counter[date] = Counter()
+
+        def fetch(days: list[date]) -> bool:
+            partitions, before = [Partition(day) for day in days], len(server.requests)
+            made = papers_step.STEP.make(replace(workspace, clock=lambda: now), partitions, frozenset())
+            requests[now.date()] += len(server.requests) - before
+            if made.new:
+                made_at.append(now)
+                listed = _make_list(workspace, lists)
+                first_list.update(dict.fromkeys(listed - first_list.keys(), now))
+            return failure_of(made, partitions) is None
+
         while now < ends:
             if not _within(now, period.asleep):
-                before = len(server.requests)
                 server.papers = [paper for paper in papers if visible[paper.paper_id] <= now]
                 server.script = [] if _within(now, period.outages) else None  # each request gets a 500
-
-                def fetch(days: list[date], now: datetime = now) -> bool:
-                    at = replace(workspace, clock=lambda: now)
-                    partitions = [Partition(day) for day in days]
-                    made = papers_step.STEP.make(at, partitions, frozenset())
-                    if made.new:
-                        lists_at.append(now)
-                        ranked.update(_list(at, now))
-                    return failure_of(made, partitions) is None
-
                 rule(workspace, now, fetch)
-                listed = _first_seen(workspace, ranked, first_list, now) if lists_at[-1:] == [now] else {}
-                first_list |= listed
-                by_day[now.date()] += len(server.requests) - before
             now += TICK
-        shown = Counter(
-            paper_id
-            for ids in listed_by_day(workspace.warehouse, _READER.name, sorted(ranked)).values()
-            for paper_id in ids
-        )
-    outcome.requests = [count for count in by_day.values() if count]
+    times = Counter(paper_id for listed in lists.values() for paper_id in listed)
+    outcome.requests = [count for count in requests.values() if count]
     for paper_id, announced in visible.items():
-        possible = next((moment for moment in lists_at if moment >= announced), None)
+        possible = next((moment for moment in made_at if moment >= announced), None)
         if possible is None:
             continue  # announced after the last list
-        if paper_id not in shown:
+        if paper_id not in times:
             outcome.lost += 1
             continue
-        outcome.twice += shown[paper_id] > 1
+        outcome.twice += times[paper_id] > 1
         outcome.later += first_list[paper_id] > possible
         outcome.hours.append((first_list[paper_id] - announced) / timedelta(hours=1))
     return outcome
@@ -253,26 +242,21 @@ def _workspace(folder: Path, server: LoopbackArxiv) -> Workspace:
         "PAPER_ASSETS_ARXIV_URL": server.url,
         "PAPER_ASSETS_REQUEST_GATE": str(folder / "gate"),
         "PAPER_ASSETS_REQUEST_INTERVAL": "0",
-        "PAPER_ASSETS_CATEGORIES": "cs.CL,cs.CV,cs.LG,cs.MM",
+        "PAPER_ASSETS_CATEGORIES": ",".join(_CATEGORIES),
     }
     return open_workspace(load_settings(environ, folder), {}, clock=lambda: datetime.now(UTC))
 
 
-def _list(workspace: Workspace, now: datetime) -> list[date]:
-    """Make the list of the newest day, and return the day."""
+def _make_list(workspace: Workspace, lists: dict[date, frozenset[str]]) -> frozenset[str]:
+    """Make the list of the newest day, of every paper of its window that no earlier list of the window has."""
     newest, warehouse, settings = latest_day(workspace.warehouse), workspace.warehouse, workspace.settings
     if newest is None:
-        return []
-    keep_candidates(warehouse, profile_day(warehouse, _READER, newest, settings=settings), settings=settings)
-    keep_ranking(warehouse, _READER, newest, embedder=None, verifier=_NO_MODEL, settings=settings, now=now)
-    return [newest]
-
-
-def _first_seen(
-    workspace: Workspace, ranked: set[date], known: dict[str, datetime], now: datetime
-) -> dict[str, datetime]:
-    listed = listed_by_day(workspace.warehouse, _READER.name, [max(ranked)]) if ranked else {}
-    return {paper_id: now for ids in listed.values() for paper_id in ids if paper_id not in known}
+        return frozenset()
+    inputs = profile_day(warehouse, _READER, newest, settings=settings)
+    shown = frozenset[str]().union(*(ids for day, ids in lists.items() if inputs.first <= day < newest))
+    judged = judged_papers(warehouse, replace(inputs, shown=shown), settings=settings)
+    lists[newest] = frozenset(judged.filter(judged.column("passed")).column("paper_id").to_pylist())
+    return lists[newest]
 
 
 def _start(day: date) -> datetime:

@@ -60,7 +60,7 @@ def test_a_home_from_before_a_renaming_is_compared_by_the_names_of_today() -> No
 
 
 def test_in_the_weeks_around_thanksgiving_no_paper_is_late_lost_or_listed_twice(tmp_path: Path) -> None:
-    """A small version of the benchmark: six invented papers a day, a day without arXiv, two days without the machine."""
+    """A small version of the benchmark: six papers a day, a day without arXiv, two days without the machine."""
     period = punctuality.Period(
         first=date(2026, 11, 16),
         last=date(2026, 12, 1),
@@ -70,4 +70,4 @@ def test_in_the_weeks_around_thanksgiving_no_paper_is_late_lost_or_listed_twice(
     found = punctuality.simulate(period, punctuality.submitted(period, [], 6), punctuality.by_announcements(), tmp_path)
     assert len(found.hours) > 60
     assert (found.later, found.lost, found.twice) == (0, 0, 0)
-    assert max(found.requests) <= 8 * 20, "a day without answers is asked again, at growing pauses"
+    assert sorted(found.requests)[len(found.requests) // 2] <= 4

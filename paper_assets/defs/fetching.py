@@ -22,6 +22,7 @@ ONCE_MORE = timedelta(hours=1)  # after the hour of the settings, where nothing 
 # A failed fetch is requested again after pauses that grow from the first to the longest one, for half a day.
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=2), timedelta(minutes=30)
 KEEP_TRYING = timedelta(hours=12)
+_MOST_TRIES = 60  # within that time
 _FETCH = "paper_assets/fetch"  # tag: the fetch that a run belongs to
 
 
@@ -79,7 +80,7 @@ def daily_tick(
         requests = [_fetch(days, name)] if days else []
         return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=hour.isoformat())
     last = tries(name) if now - hour < KEEP_TRYING else None
-    if last and last.failed and now - last.at >= min(FIRST_PAUSE * 3 ** (last.number - 1), LONGEST_PAUSE):
+    if last and last.failed and now - last.at >= min(FIRST_PAUSE * 3 ** min(last.number - 1, 9), LONGEST_PAUSE):
         days = due()
         return dg.SensorResult(
             run_requests=[_fetch(days, name, attempt=last.number + 1)] if days else [], cursor=cursor
@@ -88,7 +89,7 @@ def daily_tick(
 
 
 def _tries(instance: dg.DagsterInstance, key: str) -> Tries | None:
-    records = instance.get_run_records(dg.RunsFilter(tags={_FETCH: key}), limit=20)
+    records = instance.get_run_records(dg.RunsFilter(tags={_FETCH: key}), limit=_MOST_TRIES)
     if not records:
         return None
     newest = max(records, key=lambda record: record.update_timestamp)

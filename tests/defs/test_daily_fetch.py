@@ -78,9 +78,9 @@ def test_a_fetch_that_failed_is_requested_again_after_growing_pauses_until_the_e
         result = daily_tick(handled, moment(now), settings, due=lambda: [date(2026, 11, 23)], tries=lambda key: tries)
         return [request.run_key for request in result.run_requests or ()]
 
-    failed = Tries(9, True, moment("2026-11-25 06:40"))
+    failed = Tries(40, True, moment("2026-11-25 06:40"))
     assert after("2026-11-25 07:00", failed) == []
-    assert after("2026-11-25 07:10", failed) == ["daily-2026-11-25T0630-10"]
+    assert after("2026-11-25 07:10", failed) == ["daily-2026-11-25T0630-41"]
     assert after("2026-11-25 06:41", Tries(1, True, moment("2026-11-25 06:40"))) == []
     assert after("2026-11-25 06:42", Tries(1, True, moment("2026-11-25 06:40"))) == ["daily-2026-11-25T0630-2"]
     assert after("2026-11-25 18:31", failed) == []
