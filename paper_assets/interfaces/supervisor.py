@@ -62,6 +62,9 @@ _LEVELS = (
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of a group become children of this process
 _AS_GUARD = "--guard"
+_HOUR = 3_600.0
+_LATER = 60.0  # seconds from the start of `up` to that of a service that runs now and then
+_PROGRAM = (sys.executable, "-c", "from paper_assets.interfaces.cli.app import program; program()")
 GUARD = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _AS_GUARD)
 
 Afterwards = Callable[[threading.Event], None]  # starts when the end begins; the event: every process has ended
@@ -72,13 +75,14 @@ class Service:
     """A program to keep running, under the name that the log gives it.
 
     `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it reports that it cannot
-    work.
+    work. `every`: it ends by itself, and is started again after so many seconds.
     """
 
     name: str
     command: tuple[str, ...]
     goes_by_the_clock: bool = False
     stuck_signs: tuple[str, ...] = ()
+    every: float | None = None
 
 
 @dataclass(slots=True)
@@ -256,8 +260,12 @@ def graph_service(*options: str) -> Service:
 
 def desk_service(port: int) -> Service:
     """Return the desk."""
-    program = "from paper_assets.interfaces.cli.app import program; program()"
-    return Service("desk", (sys.executable, "-c", program, "desk", "--port", str(port)))
+    return Service("desk", (*_PROGRAM, "desk", "--port", str(port)))
+
+
+def backup_service() -> Service:
+    """Return the daily backup; it looks every hour, because a machine may be on for an hour a day."""
+    return Service("backup", (*_PROGRAM, "backup", "--due"), every=_HOUR)
 
 
 def keep_up(
@@ -307,7 +315,9 @@ def supervise(
     _adopt_orphans()
     parent, offset = os.getppid(), clock() - time.monotonic()
     choice = log.file.with_name(EMBEDDING_MODEL.name) if log else None
-    supervisor = _Supervisor(environ, log, _Guard(guard), [_Child(service) for service in services], choice)
+    later = time.monotonic() + _LATER
+    children = [_Child(service, next_start=later if service.every else 0.0) for service in services]
+    supervisor = _Supervisor(environ, log, _Guard(guard), children, choice)
     supervisor.guard.keep_running()
     code = None
     try:
@@ -319,7 +329,6 @@ def supervise(
             time.sleep(_POLL)
     finally:
         supervisor.note("INFO", "ending")
-        children = supervisor.children
         _end_in_time(lambda: supervisor.end(children, interrupted=lambda: len(received) > 1), afterwards)
         supervisor.guard.end()
     if received:
@@ -372,6 +381,11 @@ class _Supervisor:
     def _plan_restart(self, child: _Child, code: int) -> None:
         """End the rest of the child's group, and restart the child not more often than its pause allows."""
         now = time.monotonic()
+        if child.service.every is not None:
+            child.next_start = now + child.service.every
+            if code:
+                self.note("ERROR", f"{child.service.name} failed; trying again in {child.service.every / 60:g} minutes")
+            return self.end([child])
         if now - child.began > _STABLE:
             child.pause = _FIRST_PAUSE
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

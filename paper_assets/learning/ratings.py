@@ -1,34 +1,27 @@
-"""Rate papers, withdraw, list, export and erase ratings: one implementation for every interface (SPEC L1, L6).
+"""Rate papers, withdraw, list and erase ratings: one implementation for every interface (SPEC L1, L6).
 
 Also reading signals (papers opened, cited or put on the shelf from the page), which are kept on this machine only and
 only where `ranking.learn_from_reading` allows it, and what the reader wants forgotten.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-from pydantic import AwareDatetime, BaseModel, PositiveInt, ValidationError
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import PROFILE_NAME, load_profile
-from paper_assets.small_files import first_fault
 from paper_assets.stores.feedback import (
     FORGETTABLE,
     KINDS,
     RATING_VALUES,
     WITHDRAWN,
-    Forgettable,
     Forgotten,
-    Kind,
     NewRating,
     Place,
     Rating,
-    RatingValue,
     ReadingSignal,
     append_ratings,
     delete_ratings,
@@ -39,13 +32,12 @@ from paper_assets.stores.feedback import (
     rating_history,
     reading_signals,
     remove_signal,
-    restore_feedback,
     undo_forgetting,
 )
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import ranking_days
 from paper_assets.stores.stamps import forget_stamps
-from paper_assets.stores.warehouse import Warehouse, stored_time
+from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
 SIGNALS_IN_WORDS: Mapping[str, str] = {
@@ -237,112 +229,6 @@ def training_inputs_of(warehouse: Warehouse, profile: str, *, before: date) -> T
         signals=tuple(each for each in reading_signals(warehouse, profile) if each.first_at.date() < before),
         forgotten=forgotten(warehouse, profile),
     )
-
-
-def export_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> dict[str, Any]:
-    """Return all ratings ever given in the profile, and its reading signals, as JSON values. Raises InvalidProfile."""
-    check_profile(warehouse, profile, profiles_dir)
-    return {
-        "profile": profile,
-        "ratings": [
-            {
-                "paper_id": each.paper_id,
-                "title": each.title,
-                "abstract": each.abstract,
-                "rating": None if each.rating == WITHDRAWN else each.rating,
-                "rated_at": each.rated_at.isoformat(),
-                "given_in": each.given_in,
-                "ranking_day": each.ranking_day and each.ranking_day.isoformat(),
-                "ranking_inputs": each.ranking_inputs,
-            }
-            for each in rating_history(warehouse, profile)
-        ],
-        "signals": [
-            {
-                "paper_id": each.paper_id,
-                "title": each.title,
-                "kind": each.kind,
-                "times": each.times,
-                "first_at": each.first_at.isoformat(),
-                "last_at": each.last_at.isoformat(),
-            }
-            for each in signals_of(warehouse, profile)
-        ],
-        "forgotten": asdict(forgotten(warehouse, profile)),
-    }
-
-
-class _ExportedRating(BaseModel):
-    """A rating as `export_ratings` writes it; `rating` is null where it was withdrawn."""
-
-    paper_id: str
-    rating: RatingValue | None
-    rated_at: AwareDatetime
-    given_in: Place
-    ranking_day: date | None = None
-    ranking_inputs: str | None = None
-    title: str | None = None
-    abstract: str | None = None
-
-
-class _ExportedSignal(BaseModel):
-    """A reading signal as `export_ratings` writes it."""
-
-    paper_id: str
-    kind: Kind
-    times: PositiveInt
-    first_at: AwareDatetime
-    last_at: AwareDatetime
-
-
-class _ExportedForgotten(BaseModel):
-    """The words and papers that the model must not learn from."""
-
-    words: list[str] = []
-    papers: list[str] = []
-
-
-class _Exported(BaseModel):
-    """What `export_ratings` returns."""
-
-    profile: str
-    ratings: list[_ExportedRating]
-    signals: list[_ExportedSignal] = []
-    forgotten: _ExportedForgotten = _ExportedForgotten()
-
-
-def import_ratings(
-    warehouse: Warehouse, record: object, *, source: str, now: datetime, profiles_dir: Path
-) -> tuple[str, int]:
-    """Add what `export_ratings` returned, also in another home; return the profile and the number of new ratings.
-
-    What is stored already is skipped, so that a repeated import changes nothing. Raises InvalidInput with `source` for
-    an invalid record, InvalidArxivId, InvalidProfile, StoreBusy.
-    """
-    try:
-        exported = _Exported.model_validate(record)
-    except ValidationError as error:
-        raise InvalidInput(f"{source} is not an export of ratings: {first_fault(error)}") from None
-    check_profile(warehouse, exported.profile, profiles_dir)
-    ratings = [
-        {
-            **dict(each),
-            "paper_id": str(split_paper_id(each.paper_id)[0]),
-            "rating": each.rating or WITHDRAWN,
-            "rated_at": stored_time(each.rated_at),
-        }
-        for each in exported.ratings
-    ]
-    signals = [
-        {**dict(each), "first_at": stored_time(each.first_at), "last_at": stored_time(each.last_at)}
-        for each in exported.signals
-    ]
-    forgets: list[tuple[Forgettable, str]] = [
-        *(("word", word) for word in exported.forgotten.words),
-        *(("paper", paper_id) for paper_id in exported.forgotten.papers),
-    ]
-    added = restore_feedback(warehouse, exported.profile, ratings, signals, forgets, now=now)
-    return exported.profile, added
 
 
 def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> int:

@@ -24,6 +24,7 @@ from paper_assets.errors import (
     PaperAssetsError,
     RateLimited,
     SourceError,
+    StoreBusy,
 )
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import check_month, llm_config
@@ -34,6 +35,7 @@ from paper_assets.settings import FilesBehind, Settings
 from paper_assets.setup.language_model import try_model
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Access
+from paper_assets.stores.backups import backups, damaged_tables, time_of
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.warehouse import Warehouse
 
@@ -126,17 +128,29 @@ def _write_access(installation: Installation) -> list[Finding]:
     return findings
 
 
-def _warehouse(installation: Installation) -> list[Finding]:
-    path = installation.settings.warehouse_path
+def _database(installation: Installation) -> list[Finding]:
+    """Read every row: a damaged part may belong to a table that no command reads for weeks."""
+    home, path = installation.settings.home, installation.settings.warehouse_path
     try:
         if not path.exists():
-            return [_unused("papers", "none stored yet; `paper-assets start --days 7` fetches them")]
-        counts = paper_counts(Warehouse(path, deadline=5.0))
+            return [_unused("database", "none yet; `paper-assets start --days 7` fetches papers")]
+        warehouse = Warehouse(path, deadline=5.0)
+        damaged = damaged_tables(warehouse)
+        counts = {} if damaged else paper_counts(warehouse)
+    except StoreBusy as fault:
+        return [_problem("database", str(fault), "close other programs that use it")]
     except PermissionError as fault:
-        return [_problem("papers", f"{path}: {fault.strerror}", "check permissions, or set PAPER_ASSETS_HOME")]
+        return [_problem("database", f"{path}: {fault.strerror}", "check permissions, or set PAPER_ASSETS_HOME")]
     except PaperAssetsError as fault:
-        return [_problem("papers", str(fault), "close other programs that use it, or restore the copy beside it")]
-    return [_ok("papers", f"{sum(counts.values()):,} of {len(counts)} days")]
+        return [_problem("database", str(fault), _REPAIR)]
+    if damaged:
+        return [_problem("database", f"{path} is damaged: {', '.join(damaged)} cannot be read", _REPAIR)]
+    kept = backups(home)
+    backup = f"{len(kept)}, the newest of {time_of(kept[0]):%Y-%m-%d}" if kept else "none; `paper-assets backup`"
+    return [_ok("database", f"whole; {sum(counts.values()):,} papers of {len(counts)} days; backups: {backup}")]
+
+
+_REPAIR = "`paper-assets repair` saves what can be read, `paper-assets restore FILE` brings back a backup"
 
 
 def _profiles(installation: Installation) -> list[Finding]:
@@ -276,7 +290,7 @@ CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
     "settings": _settings,
     "disk": _disk,
     "write access": _write_access,
-    "papers": _warehouse,
+    "database": _database,
     "profiles": _profiles,
     "embedding model": _model,
     "ports": _ports,

@@ -28,18 +28,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Forgettable = Literal["word", "paper"]
 FORGETTABLE: tuple[Forgettable, ...] = get_args(Forgettable)
 WITHDRAWN = "none"  # the value that removes a paper's rating
-_EXPORTED = pa.schema(
-    {
-        "paper_id": pa.string(),
-        "rating": pa.string(),
-        "rated_at": pa.timestamp("us"),
-        "given_in": pa.string(),
-        "ranking_day": pa.date32(),
-        "ranking_inputs": pa.string(),
-        "title": pa.string(),
-        "abstract": pa.string(),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,48 +98,6 @@ def append_ratings(
                 {"profile": profile, "now": stored_time(now), "given_in": given_in},
             )
     return [each.paper_id for each in new]
-
-
-def restore_feedback(
-    warehouse: Warehouse,
-    profile: str,
-    ratings: Sequence[Mapping[str, Any]],
-    signals: Sequence[Mapping[str, Any]],
-    forgotten: Iterable[tuple[Forgettable, str]],
-    *,
-    now: datetime,
-) -> int:
-    """Add exported ratings, reading signals and what is forgotten, all or nothing; return the number of new ratings.
-
-    The mappings have the columns of their tables, except place and profile. A rating that is stored already is skipped.
-    """
-    incoming = pa.Table.from_pylist([dict(each) for each in ratings], schema=_EXPORTED)
-    with warehouse.writing() as connection:
-        connection.register("incoming", incoming.append_column("number", pa.array(range(len(incoming)), pa.int64())))
-        added: int = value_of(
-            connection,
-            """
-            insert into ratings by name
-            select
-                incoming.* exclude (number),
-                $profile as profile,
-                row_number() over (order by number) + (select coalesce(max(place), 0) from ratings) as place
-            from incoming
-            anti join (from ratings where profile = $profile) as stored using (paper_id, rating, rated_at)
-            """,
-            {"profile": profile},
-        )
-        for each in signals:
-            connection.execute(
-                "insert into reading_signals values (?, ?, ?, ?, ?, ?) on conflict do nothing",
-                [profile, *(each[name] for name in ("paper_id", "kind", "times", "first_at", "last_at"))],
-            )
-        for kind, name in forgotten:
-            connection.execute(
-                "insert into forgotten values (?, ?, ?, ?) on conflict do nothing",
-                [profile, kind, name, stored_time(now)],
-            )
-    return added
 
 
 def last_ratings(warehouse: Warehouse, profile: str) -> list[Rating]:

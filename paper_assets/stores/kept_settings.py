@@ -37,6 +37,7 @@ MORNING = KeptFile(
 )
 EMBEDDING_MODEL = KeptFile("embedding.env", re.compile(r"(PAPER_ASSETS_EMBEDDING_MODEL)=(.*)"), secret=False)
 _KEPT_FILES = (LANGUAGE_MODEL, MORNING, EMBEDDING_MODEL)
+KEPT_NAMES = tuple(kept.name for kept in _KEPT_FILES)
 _USE = "llm-use"  # folder of the home: what was used of the language model, a file for each month
 
 

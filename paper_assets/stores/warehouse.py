@@ -51,6 +51,8 @@ _DAMAGED = ("Corrupt", "replaying WAL", "checksum", "Failed to deserialize", "no
 _BROKEN = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only file system", "Permission denied")
 
+_REPAIR = "`paper-assets repair` saves what can be read, `paper-assets restore FILE` brings back a backup"
+
 _Answer = TypeVar("_Answer")
 
 
@@ -75,11 +77,11 @@ class Warehouse:
         StoreBusy, StoreVersion, StoreUnwritable, StoreError.
         """
         if self.opened is not None:
-            with _explained(self.path):
+            with explained(self.path):
                 yield self.opened
             return
         if (held := _HELD.get(self._held_key)) and not own_settings:
-            with _explained(self.path):
+            with explained(self.path):
                 yield held
             return
         with self._opened(read_only=True, own_settings=own_settings) as connection:
@@ -125,7 +127,7 @@ class Warehouse:
         with ExitStack() as open_file:
             held = _HELD.get(self._held_key)
             if held:
-                open_file.enter_context(_explained(self.path))
+                open_file.enter_context(explained(self.path))
             connection = held or open_file.enter_context(self._opened(read_only=False, own_settings=own_settings))
             connection.begin()
             try:
@@ -188,7 +190,7 @@ class Warehouse:
                 if log.exists():  # of a killed writer: closing the file writes it into the file
                     continue
                 try:
-                    _copy(connection, new)
+                    copy_database(connection, new)
                     new.chmod(file.stat().st_mode & 0o777)
                     new.replace(file)  # this connection keeps the old file, until it is closed
                 except OSError as error:
@@ -211,7 +213,7 @@ class Warehouse:
         if not turn.acquire(timeout=min(max(self.deadline, 0.0), TIMEOUT_MAX)):
             raise StoreBusy(_busy(self, f"another thread of this process (pid {os.getpid()})"))
         try:
-            with _explained(self.path):
+            with explained(self.path):
                 _refuse_forbidden_folder(self.path)
                 if is_broken_link(self.path):  # its disk may not be mounted, so no new warehouse is created
                     raise StoreError(f"{self.path} is a broken link; restore its target, or remove it")
@@ -274,7 +276,7 @@ def _take_turn(held: ExitStack, warehouse: Warehouse, ends: float, *, read_only:
         raise StoreUnwritable(f"{warehouse.path} cannot be used: {error.strerror}; check permissions") from None
 
 
-def _copy(connection: DuckDBPyConnection, file: Path) -> None:
+def copy_database(connection: DuckDBPyConnection, file: Path) -> None:
     """Copy the open warehouse into a new file; what a killed copy has left is removed."""
     for each in (file, file.with_name(f"{file.name}.wal")):
         each.unlink(missing_ok=True)
@@ -338,7 +340,7 @@ def _to_read_alone(path: Path) -> Iterator[DuckDBPyConnection]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
     """Report in one line what the disk or the file refused; faults in our own queries pass unchanged."""
     try:
         yield
@@ -350,14 +352,14 @@ def _explained(path: Path) -> Iterator[None]:
             raise StoreVersion(f"{path} was written by another version of DuckDB: {text}") from None
         if "replaying WAL" in text:
             raise StoreError(
-                f"{path}: its log {path.name}.wal is damaged: {text}; restore both from a back-up, or move the log "
-                "away, which loses what was written last"
+                f"{path}: its log {path.name}.wal is damaged: {text}; `paper-assets repair` saves all but the last "
+                "changes"
             ) from None
         if isinstance(error, _BROKEN) or any(sign in text for sign in _DAMAGED):
-            raise StoreError(f"{path} cannot be used: {text}; restore it, or move it away and import again") from None
+            raise StoreError(f"{path} cannot be used: {text}; {_REPAIR}") from None
         raise
     except UnicodeDecodeError:
-        raise StoreError(f"{path} is damaged: it contains invalid text; restore it, or move it away") from None
+        raise StoreError(f"{path} is damaged: it contains invalid text; {_REPAIR}") from None
 
 
 def _busy(warehouse: Warehouse, holder: str) -> str:

@@ -1,6 +1,5 @@
 """Test ratings and reading signals: the latest rating counts, and erasing removes all of them (SPEC L1)."""
 
-import json
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,8 +13,6 @@ from paper_assets.learning.ratings import (
     Rated,
     change_forgotten,
     erase_ratings,
-    export_ratings,
-    import_ratings,
     note_signal,
     rate,
     ratings_by_id,
@@ -26,7 +23,7 @@ from paper_assets.learning.ratings import (
     withdraw_rating,
     withdraw_signal,
 )
-from paper_assets.stores.feedback import NewRating, append_ratings
+from paper_assets.stores.feedback import WITHDRAWN, NewRating, append_ratings, rating_history
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -66,8 +63,8 @@ def test_the_last_rating_of_a_paper_counts(warehouse: Warehouse) -> None:
 def test_a_rating_given_twice_is_kept_once(warehouse: Warehouse) -> None:
     assert say(warehouse, FIRST, "worth").changed
     assert not say(warehouse, FIRST, "worth", minute=1).changed
-    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
-    assert [each["rated_at"] for each in history] == [NOW.isoformat()]
+    history = rating_history(warehouse, "lab")
+    assert [each.rated_at for each in history] == [NOW]
 
 
 def test_a_withdrawn_rating_leaves_the_paper_unrated_and_stays_in_the_history(warehouse: Warehouse) -> None:
@@ -75,8 +72,8 @@ def test_a_withdrawn_rating_leaves_the_paper_unrated_and_stays_in_the_history(wa
     assert say(warehouse, FIRST, None, minute=1).before == "worth"
     assert not say(warehouse, FIRST, None, minute=2).changed
     assert ratings_of(warehouse, "lab") == []
-    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
-    assert [each["rating"] for each in history] == ["worth", None]
+    history = rating_history(warehouse, "lab")
+    assert [each.rating for each in history] == ["worth", WITHDRAWN]
 
 
 def test_the_same_last_words_have_the_same_version_however_they_came(warehouse: Warehouse) -> None:
@@ -120,7 +117,7 @@ def test_erasing_leaves_nothing_of_the_profile_and_all_of_the_others(warehouse: 
     say(warehouse, FIRST, "worth", profile="other")
     folder = warehouse.path.parent / "profiles"
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
-    assert export_ratings(warehouse, "lab", profiles_dir=folder)["ratings"] == []
+    assert rating_history(warehouse, "lab") == []
     assert ratings_by_id(warehouse, "other") == {FIRST: "worth"}
 
 
@@ -163,47 +160,11 @@ def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Wa
     opened(warehouse, SECOND, profile="other")
     kept = change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
     assert kept.words == ("graph",)
-    exported = export_ratings(warehouse, "lab", profiles_dir=folder)
-    assert [each["paper_id"] for each in exported["signals"]] == [SECOND]
+    assert [each.paper_id for each in signals_of(warehouse, "lab")] == [SECOND]
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
     assert training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
-    assert SECOND not in str(export_ratings(warehouse, "lab", profiles_dir=folder))
+    assert (rating_history(warehouse, "lab"), signals_of(warehouse, "lab")) == ([], [])
     assert len(signals_of(warehouse, "other")) == 1
-
-
-def test_an_export_read_in_another_home_teaches_the_same_and_a_second_time_adds_nothing(
-    warehouse: Warehouse, tmp_path: Path
-) -> None:
-    folder, other = tmp_path / "profiles", Warehouse(tmp_path / "other.duckdb", deadline=5)
-    for minute, (paper_id, word) in enumerate([(FIRST, "worth"), (SECOND, "no"), (SECOND, None), (FIRST, "later")]):
-        say(warehouse, paper_id, word, minute=minute)
-    opened(warehouse, SECOND)
-    change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
-    exported = json.loads(json.dumps(export_ratings(warehouse, "lab", profiles_dir=folder)))
-    for added in (4, 0):
-        taken = import_ratings(other, exported, source="a file", now=NOW, profiles_dir=folder)
-        assert taken == ("lab", added)
-    again = export_ratings(other, "lab", profiles_dir=folder)
-    assert (again["ratings"], again["forgotten"]["words"]) == (exported["ratings"], ("graph",))
-    later = NOW.date() + timedelta(days=1)
-    versions = [training_inputs_of(each, "lab", before=later).version for each in (warehouse, other)]
-    assert versions[0] == versions[1]
-    [rating] = ratings_of(other, "lab")
-    assert rating.title and rating.abstract, "the paper is not stored there"
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"profile": "nobody"}, "no profile 'nobody'"),
-        ({"ratings": [{"paper_id": FIRST, "rating": "best"}]}, "a file is not an export of ratings: ratings.0.rating"),
-        ({"ratings": None}, "a file is not an export of ratings: ratings"),
-    ],
-)
-def test_what_is_no_export_is_refused_in_one_line(warehouse: Warehouse, change: dict[str, object], fault: str) -> None:
-    record = {"profile": "lab", "ratings": [], **change}
-    with pytest.raises((InvalidInput, InvalidProfile), match=fault):
-        import_ratings(warehouse, record, source="a file", now=NOW, profiles_dir=warehouse.path.parent / "profiles")
 
 
 def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:
@@ -267,9 +228,9 @@ def test_two_processes_that_rate_at_once_lose_no_rating(warehouse: Warehouse) ->
         one.join()
         two.join()
     assert (one.exitcode, two.exitcode) == (0, 0)
-    history = export_ratings(warehouse, "lab", profiles_dir=warehouse.path.parent / "profiles")["ratings"]
+    history = rating_history(warehouse, "lab")
     ratings_given: dict[str, list[str | None]] = {FIRST: [None], SECOND: [None]}
     for each in history:
-        ratings_given[each["paper_id"]].append(each["rating"])
+        ratings_given[each.paper_id].append(None if each.rating == WITHDRAWN else each.rating)
     assert all(before != after for words in ratings_given.values() for before, after in pairwise(words))
     assert ratings_given[FIRST][-1] is None and len(ratings_given[SECOND]) > 1

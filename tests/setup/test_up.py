@@ -41,8 +41,10 @@ from paper_assets.interfaces import supervisor
 supervisor.GRACE = float(os.environ["END_WITHIN"])
 supervisor._LAST_LINES_WITHIN = 60.0
 supervisor._STUCK = 2.0
+supervisor._LATER = 0.0
 services = [
-    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, ("unreachable",) if at == 0 else ())
+    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0, ("unreachable",) if at == 0 else (),
+                       every=0.5 if "now and then" in code else None)
     for at, code in enumerate(sys.argv[2:])
 ]
 clock = Path(sys.argv[1], "clock")
@@ -197,3 +199,13 @@ keep_up([desk_service(0)], Path({str(tmp_path)!r}), os.environ, say=print, verbo
         desk = process_named(pids(tmp_path, "desk")[0])
         parent.kill()
         until(lambda: is_gone(desk))
+
+
+def test_a_service_that_runs_now_and_then_starts_again_and_a_failure_is_an_error(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    code = (
+        f"# now and then\nopen({str(count)!r}, 'a').write('x'); raise SystemExit(len(open({str(count)!r}).read()) == 2)"
+    )
+    with up(tmp_path, code):
+        until(lambda: count.exists() and len(count.read_text("utf-8")) >= 3)
+    assert log(tmp_path).count("ERROR") == 1 and "ERROR up: s0 failed; trying again" in log(tmp_path)

@@ -54,7 +54,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
         "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
         "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
-        "ratings": ("ratings", "ratings", "List, export, import or erase the ratings of a profile."),
+        "ratings": ("ratings", "ratings", "List or erase the ratings of a profile."),
         "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
         "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
         "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
@@ -82,7 +82,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Papers and lists": {
         "profile": ("profile", "profile", "Make, show, change and remove profiles: what you want to read."),
         "library": ("exchange", "library", "Import the papers of your library as liked papers."),
-        "import": ("graph", "import_files", "Import papers from files."),
+        "import": ("graph", "import_files", "Import papers from files, or add what `export` wrote."),
         "fetch": ("graph", "fetch", "Fetch papers from arXiv: those of a day, or of the days that are due."),
         "harvest": (
             "graph",
@@ -100,6 +100,26 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "doctor",
             "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
         ),
+        "backup": (
+            "backups",
+            "backup",
+            "Back up papers, results, profiles and settings into one file, while everything runs.",
+        ),
+        "restore": (
+            "backups",
+            "restore",
+            "Bring back a backup. What it replaces is moved into a folder; profiles that it does not hold stay.",
+        ),
+        "export": (
+            "backups",
+            "export",
+            "Write all that you entered as JSON Lines: profiles, ratings, shelf, answers, decisions.",
+        ),
+        "repair": (
+            "backups",
+            "repair",
+            "Save what a damaged database still gives, table by table, and name what is lost.",
+        ),
         "llm": ("installation", "llm", "Set up the language model."),
         "model": ("embedding_model", "model", "Choose the embedding model, which compares papers by meaning."),
         "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
@@ -112,7 +132,6 @@ _ALIASES = {"desk": "start", "review": "start"}
 # What people type for a command that has another name.
 _OTHER_WORDS = {
     "bibtex": "cite",
-    "export": "cite",
     "fetch-paper": "arxiv show",
     "github-actions": "service github-actions",
     "interpret": "arxiv interpret",

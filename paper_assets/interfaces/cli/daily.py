@@ -14,7 +14,7 @@ import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings, say, warn
-from paper_assets.interfaces.supervisor import desk_service, graph_service, keep_up
+from paper_assets.interfaces.supervisor import backup_service, desk_service, graph_service, keep_up
 from paper_assets.settings import Settings, load_settings
 from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, next_due, replaced_hours, save_fetch_hours
 from paper_assets.setup.service_files import (
@@ -49,11 +49,12 @@ def up(
 ) -> None:
     """Run Dagster's daemon and UI and the desk together, and restart those that die. Ctrl-C ends all of them.
 
-    Errors, warnings and addresses are shown; everything is in `up.log` in the data folder.
+    A backup is made every day, and the last seven are kept. Errors, warnings and addresses are shown; everything is in
+    `up.log` in the data folder.
     """
     settings = read_settings()
     environ = {**os.environ, "DAGSTER_HOME": str(dagster_home().absolute())}
-    services = [graph_service("-p", str(graph_port)), desk_service(port)]
+    services = [graph_service("-p", str(graph_port)), desk_service(port), backup_service()]
     sys.exit(keep_up(services, settings.home, environ, say=say, verbose=verbose))
 
 

@@ -19,6 +19,7 @@ from paper_assets.defs import runs
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job
+from paper_assets.interfaces.cli.backups import import_folder
 from paper_assets.interfaces.cli.graph_run import Lists, bring_up_to_date, fetch_due, open_desk
 from paper_assets.interfaces.cli.run import end, show_ranking
 from paper_assets.interfaces.cli.stamp import stamp_key
@@ -44,6 +45,7 @@ from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
 from paper_assets.setup.profile_editing import Place, create_profile, profile_names
+from paper_assets.small_files import is_folder
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
@@ -91,11 +93,16 @@ def _example_profile() -> None:
 
 
 def import_files(
-    files: Annotated[list[Path], typer.Argument(help="arXiv snapshot, JSON lines or Atom feed; also .gz.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="arXiv snapshot, JSON lines or Atom feed, also .gz; or a folder of `export`."),
+    ],
     skip_bad_lines: Annotated[bool, typer.Option(help="Skip lines that are not papers, and report them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import papers from files. All files are read before anything is stored."""
+    """Import papers from files, or add what `export` wrote. All files are read before anything is stored."""
+    if len(files) == 1 and is_folder(files[0]):
+        return import_folder(files[0], as_json=as_json)
     outcome = _import(files, skip_bad_lines=skip_bad_lines)
     if as_json:
         print_json(outcome)

@@ -1,8 +1,7 @@
-"""Commands on ratings and reading signals: rate, list, export, import, erase (SPEC L1, L6)."""
+"""Commands on ratings and reading signals: rate, list, erase (SPEC L1, L6)."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,23 +23,19 @@ from paper_assets.learning.ratings import (
     Rated,
     check_profile,
     erase_ratings,
-    export_ratings,
-    import_ratings,
     ratings_of,
     signals_of,
     withdraw_rating,
 )
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.pipeline.digests import rewrite_digests
-from paper_assets.small_files import read_json
 from paper_assets.text.tex import readable
 
 UNDO = "undo"
-_LONGEST_EXPORT = 200_000_000  # bytes: a hundred thousand ratings with abstracts
 
 ratings = typer.Typer(
     name="ratings",
-    help="List, export, import or erase the ratings of a profile.",
+    help="List or erase the ratings of a profile.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -108,25 +103,6 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
                 for signal in signals
             ],
         )
-
-
-@ratings.command()
-def export(profile: ProfileName) -> None:
-    """Print all ratings ever given in the profile, withdrawn ones too, and its reading signals, as JSON."""
-    print_json(export_ratings(open_warehouse(), profile, profiles_dir=read_settings().profiles_dir))
-
-
-@ratings.command(name="import")
-def import_(file: Annotated[Path, typer.Argument(help="JSON of `ratings export`, or - for standard input.")]) -> None:
-    """Add the ratings and reading signals of an export, for example of another home; repeating it changes nothing."""
-    profile, added = import_ratings(
-        open_warehouse(),
-        read_json(file, most_bytes=_LONGEST_EXPORT),
-        source=f"{file}",
-        now=datetime.now(UTC),
-        profiles_dir=read_settings().profiles_dir,
-    )
-    say(f"{profile}: {added} {'rating' if added == 1 else 'ratings'} imported")
 
 
 @ratings.command()

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 
+import typer
+
 from paper_assets.announcements import in_words
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import importing, log_unexpected
@@ -22,6 +24,7 @@ from paper_assets.interfaces.cli.terminal import (
     print_json,
     print_table,
     read_settings,
+    warn,
 )
 from paper_assets.interfaces.values import late_in_words
 from paper_assets.models import minilm
@@ -31,7 +34,9 @@ from paper_assets.profile import Profile
 from paper_assets.settings import Settings
 from paper_assets.small_files import file_state
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
+from paper_assets.stores.backups import backups, damaged_tables, time_of
 from paper_assets.stores.digest_files import pages_state
+from paper_assets.stores.entered import ENTERED_TABLES
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
@@ -48,10 +53,15 @@ def status(as_json: AsJson = False) -> None:
     """Show what is stored, what is out of date, and which profiles cannot be read."""
     settings = read_settings()
     stamped = _stamped_days()
+    # What people entered is a moment's reading; `doctor` and every backup read all.
+    damaged = damaged_tables(open_warehouse(), ENTERED_TABLES)
     with open_warehouse().read_together() as opened:
         held, missing, late = _collected(settings, opened, stamped)
+    held["damaged"], kept = list(damaged), backups(settings.home)
+    held["newest_backup"] = kept[0] if kept else None
     if as_json:
-        return print_json(held)
+        print_json(held)
+        raise typer.Exit(1 if damaged else 0)
     before = len(missing) - _MAX_SPANS
     print_table(
         f"{settings.home}",
@@ -62,6 +72,7 @@ def status(as_json: AsJson = False) -> None:
             *((_span(days), str(days)) for days in missing[-_MAX_SPANS:]),
             *([("earlier missing days", f"{count_of(before, 'span')}, see --json")] if before > 0 else []),
             *((f"vectors of {model}", count) for model, count in held["vectors"].items()),
+            ("backups", f"{len(kept)}, the newest of {time_of(kept[0]):%Y-%m-%d}" if kept else "none yet"),
             *([] if held["profiles"] else [("profiles", "none yet; `paper-assets profile new` makes one")]),
         ],
     )
@@ -70,6 +81,10 @@ def status(as_json: AsJson = False) -> None:
         print_table("", ["profile", "lists", "newest", "state"], rows)
     if any(isinstance(steps, list) for steps in late.values()):
         print("`paper-assets run` computes what is out of date.")
+    for table, fault in damaged.items():
+        warn(f"error: {table} is damaged: {fault}")
+    if damaged:
+        raise typer.Exit(1)
 
 
 def _lists_of(held: Mapping[str, Any], name: str) -> tuple[str, str]:

@@ -79,8 +79,8 @@ def pending(connection: DuckDBPyConnection, path: Path, migrations: Sequence[Mig
     if version < FIRST:
         raise StoreVersion(
             f"{path} is from before the first release (schema version {version}); profiles stay valid. To keep the "
-            "ratings: run `paper-assets ratings export PROFILE > FILE` with the program that made it, move the file "
-            "away, and run `paper-assets ratings import FILE` with this one"
+            "ratings: run `paper-assets ratings export PROFILE > FOLDER/PROFILE.json` with the program that made it, "
+            "move the database away, and run `paper-assets import FOLDER` with this one"
         )
     return [migration for migration in migrations if migration.number > version]
 
@@ -123,7 +123,7 @@ def _run(connection: DuckDBPyConnection, migration: Migration, path: Path, copy:
         with suppress(duckdb.Error):  # a commit that failed has rolled back already
             connection.rollback()
         if isinstance(fault, duckdb.IOException | duckdb.FatalException):
-            raise  # the disk refused, which `_explained` reports
+            raise  # the disk refused, which `explained` reports
         text = " ".join(str(fault).split())
         raise StoreError(
             f"{path} could not be upgraded to schema version {migration.number} ({migration.name}): {text}; it is "
