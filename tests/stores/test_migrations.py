@@ -132,7 +132,7 @@ def test_a_warehouse_from_before_the_first_release_is_refused_in_one_line_that_s
     for use in ("reading", "writing"):
         with pytest.raises(StoreVersion) as refused, getattr(Warehouse(path, deadline=5), use)():
             pass
-        assert "ratings export" in str(refused.value) and "ratings import" in str(refused.value)
+        assert "ratings export" in str(refused.value) and "import FOLDER" in str(refused.value)
         assert "\n" not in str(refused.value)
     assert (path.read_bytes(), listing(tmp_path)) == (before, {NAME})
 

@@ -105,11 +105,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "backup",
             "Back up papers, results, profiles and settings into one file, while everything runs.",
         ),
-        "restore": (
-            "backups",
-            "restore",
-            "Bring back a backup. What it replaces is moved into a folder; profiles that it does not hold stay.",
-        ),
+        "restore": ("backups", "restore", "Bring back a backup."),
         "export": (
             "backups",
             "export",
