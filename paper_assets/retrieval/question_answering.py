@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from paper_assets.errors import InvalidInput, LLMError
 from paper_assets.models.embedder import Embedder
 from paper_assets.models.llm import Completion
 from paper_assets.models.llm_config import estimated_tokens
+from paper_assets.retrieval.answering_sentences import ANSWERS, Quotable, answer_scores
 from paper_assets.retrieval.cited_answer import Answer, Citation, Sentence
 from paper_assets.retrieval.merge import Candidate
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.stance import STANCES, StanceJudge
 from paper_assets.retrieval.stance import Passage as StancePassage
-from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import DataType, Where
+from paper_assets.text.abstracts import likely_parts
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.sentences import quoted_sentence, sentence_spans, without_headings
-from paper_assets.text.words import asks, stem, words_in
+from paper_assets.text.words import words_in
 
 GATHERED = 24  # passages that are judged
 WRITTEN_FROM = 8  # the most passages from which the answer is written
@@ -38,7 +38,7 @@ _JUDGED_AT_ONCE = 12  # passages in one question to the model
 _MOST_CHARACTERS = 2_400  # of a passage that are shown
 _USEFUL = 4  # relevance from 0 to 10 from which a passage may be used
 _SHORTEST_QUOTE = 15  # characters; a shorter one proves nothing
-_SENTENCE_FLOOR = 0.3  # cosine of question and sentence below which an extracted sentence does not answer
+_NEAREST = 3  # sentences quoted where none answers
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 _DATA_RULE = """\
@@ -203,7 +203,8 @@ def written_answer(
         plain = extractive_answer(question, passages, embedder=embedder)
         note = f"quoted without a language model: {fault}"
         return replace(plain, notes=(*notes, note), failure=str(fault))
-    nearest = () if sentences else extractive_answer(question, passages, embedder=embedder).sentences
+    plain = None if sentences else extractive_answer(question, passages, embedder=embedder)
+    quoted = [citation for each in plain.sentences for citation in each.citations] if plain else []
     return Answer(
         question=question,
         kind="written",
@@ -212,32 +213,38 @@ def written_answer(
         examined=len(shown),
         model=model,
         notes=tuple(notes),
-        nearest=tuple(citation for each in nearest for citation in each.citations),
+        nearest=tuple(quoted) or (plain.nearest if plain else ()),
     )
 
 
 def extractive_answer(question: str, passages: Sequence[Candidate], *, embedder: Embedder | None) -> Answer:
-    """Quote the sentence that fits the question best of each of the best papers, without a language model."""
-    spans = [(each, each.content[start:end]) for each in passages for start, end in sentence_spans(_sentences(each))]
-    scores = _sentence_scores(question, [text for _, text in spans], embedder)
+    """Quote from each paper the sentence that answers the question best, without a language model.
+
+    If no sentence answers it, those that are nearest are quoted as such.
+    """
+    spans, quotables = list[tuple[Candidate, str]](), list[Quotable]()
+    for passage in passages:
+        sentences = [passage.content[start:end] for start, end in sentence_spans(_sentences(passage))]
+        title, is_abstract = f"{passage.metadata.get('title') or ''}", passage.metadata.get("data_type") == "abstract"
+        for text, part in zip(sentences, likely_parts(sentences), strict=True):
+            if len(text) >= _SHORTEST_QUOTE:
+                spans.append((passage, " ".join(text.split())))
+                quotables.append(Quotable(text, title, part if is_abstract else ""))
     best: dict[str, tuple[float, Candidate, str]] = {}
-    for (candidate, text), score in zip(spans, scores, strict=True):
+    for (candidate, text), score in zip(spans, answer_scores(question, quotables, embedder).tolist(), strict=True):
         held = best.get(candidate.source_id)
-        if len(text) >= _SHORTEST_QUOTE and (held is None or score > held[0]):
-            best[candidate.source_id] = (score, candidate, " ".join(text.split()))
-    floor = _SENTENCE_FLOOR if embedder else 0.0
-    ranked = sorted(best.values(), key=lambda found: (-found[0], found[1].doc_id))
+        if held is None or score > held[0]:
+            best[candidate.source_id] = (score, candidate, text)
+    ranked = sorted(best.values(), key=lambda found: (-found[0], found[1].doc_id))[:EXTRACTED]
+    answers = [found for found in ranked if found[0] >= ANSWERS]
     return Answer(
         question=question,
         kind="extractive",
-        sentences=tuple(
-            Sentence(text=text, citations=(_citation(candidate, text),))
-            for score, candidate, text in ranked[:EXTRACTED]
-            if score > floor
-        ),
+        sentences=tuple(Sentence(text=text, citations=(_citation(candidate, text),)) for _, candidate, text in answers),
         dropped=0,
         examined=len(passages),
         model=None,
+        nearest=() if answers else tuple(_citation(candidate, text) for _, candidate, text in ranked[:_NEAREST]),
     )
 
 
@@ -369,26 +376,3 @@ def _citation(candidate: Candidate, quote: str) -> Citation:
         doc_id=candidate.doc_id,
         quote=quote,
     )
-
-
-def _sentence_scores(question: str, sentences: Sequence[str], embedder: Embedder | None) -> list[float]:
-    """Return how well each sentence answers: its cosine to the question mixed with the share of the question's words.
-
-    Without an embedder, the share of words alone.
-    """
-    if not sentences:
-        return []
-    wanted = {stem(word) for word in words_in(question) if asks(word)}
-    shares = np.array(
-        [
-            len({stem(word) for word in words_in(each) if asks(word)} & wanted) / max(len(wanted), 1)
-            for each in sentences
-        ]
-    )
-    if embedder is None:
-        return [float(share) for share in shares]
-    vectors = embedder.encode([question, *(" ".join(each.split()) for each in sentences)]).astype(np.float64)
-    cosines = vectors[1:] @ vectors[0]
-    config = RetrievalConfig()
-    mixed = (1 - config.lexical_share) * cosines + config.lexical_share * shares
-    return [float(score) for score in mixed]

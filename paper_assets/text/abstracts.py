@@ -17,6 +17,7 @@ from paper_assets.text.tex import formula_spans
 
 PARTS = ("problem", "task", "idea", "result")
 _LIKELY = 0.35  # the least probability with which a part is named in an abstract
+_LIKELY_RESULT = 0.2  # the least probability of a sentence that is shown alone as the result
 _SHORT, _LONG = 60, 400  # characters
 _WORDS = {
     "proposes": r"\b(?:propos|present|introduc|develop|design|releas|devis|formulat)\w*\b",
@@ -87,6 +88,11 @@ def scores(sentences: Sequence[str]) -> list[tuple[float, ...]]:
         tuple(sum(value * weight for value, weight in zip(row, weights, strict=True)) for weights in by_part)
         for row in traits_of(sentences)
     ]
+
+
+def likely_parts(sentences: Sequence[str]) -> list[str]:
+    """Return for each sentence the part that it states most likely."""
+    return [PARTS[max(range(len(PARTS)), key=row.__getitem__)] for row in scores(sentences)]
 
 
 def named_parts(sentences: Sequence[str]) -> dict[int, str]:
@@ -164,6 +170,7 @@ _OPENING_PURPOSE = re.compile(
     r"meet|handle|circumvent|counter|counteract|achieve|do|study|investigate|answer|explore|test)\b[^,]{3,110},\s+",
     re.IGNORECASE,
 )
+_OF_CODE = re.compile(r"https?:|\b(?:code|data|models?|weights)\b.{0,40}\bavailable\b", re.IGNORECASE)
 _THEN = re.compile(r"^we (?:then|further|also|therefore|thus|next|additionally|furthermore)\s+", re.IGNORECASE)
 _OPENING_WORD = re.compile(
     r"^(?:however|therefore|thus|hence|to this end|to that end|in addition|additionally|furthermore|moreover|"
@@ -206,6 +213,32 @@ def best_sentence(sentences: Sequence[str]) -> int:
     return max(worth, key=lambda at: (rated[at][idea] - _COST_OF_BACK * _refers_back(sentences[at]), -at))
 
 
+_FOUND = re.compile(
+    r"^(?:(?:extensive|comprehensive|our|the|these|empirical|experimental|numerical|thorough|quantitative|"
+    r"qualitative|additional|further|simulation|and|experiments?|results?|evaluations?|analys[ie]s|studies|study|"
+    r"findings?|we|also|further|then)\s+)+(?:[^,.;:]{0,90}?\s)??"
+    r"(?:show(?:s|ed)?|demonstrate[sd]?|indicate[sd]?|reveal(?:s|ed)?|confirm(?:s|ed)?|suggest(?:s|ed)?|find|found|"
+    r"observe[sd]?|prove[sd]?|establish(?:es)?)\s+that\s+",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4_096)
+def result_sentence(abstract: str, most: int = _LONGEST) -> str:
+    """Return the sentence that states what a paper found, without "experiments show that"; else the key sentence.
+
+    `abstract` is one line; the sentence has at most `most` characters.
+    """
+    sentences = [abstract[start:end] for start, end in sentence_spans(abstract)]
+    rated = [score[PARTS.index("result")] for score in scores(sentences)] if sentences else []
+    worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST and not _OF_CODE.search(each)]
+    best = max(worth, key=lambda at: rated[at], default=None)
+    if best is None or 1 / (1 + exp(-rated[best])) < _LIKELY_RESULT:
+        return _cut(key_sentence(abstract), most)
+    found = _FOUND.sub("", _standing_alone(sentences[best]))
+    return _cut(found[:1].upper() + found[1:], most)
+
+
 def _refers_back(sentence: str) -> bool:
     return bool(_BACK.match(_standing_alone(sentence)))
 
@@ -219,9 +252,9 @@ def _standing_alone(sentence: str) -> str:
     return shorter[:1].upper() + shorter[1:]
 
 
-def _cut(sentence: str) -> str:
+def _cut(sentence: str, most: int = _LONGEST) -> str:
     """Shorten a sentence at a word, before a formula rather than inside it."""
-    short = cut_with_ellipsis(sentence, _LONGEST)
+    short = cut_with_ellipsis(sentence, most)
     last = len(short) - 1
     inside = next((start for start, end in formula_spans(sentence) if start < last < end), None)
     return short if inside is None or len(short) == len(sentence) else cut_with_ellipsis(sentence, inside + 1)

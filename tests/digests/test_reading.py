@@ -3,7 +3,6 @@
 import pytest
 
 from paper_assets.digests.entry import opening_of
-from paper_assets.interfaces.page.today import brief_of
 from paper_assets.profile import profile_content
 from tests.digests.invented import digest, paper, row
 
@@ -52,11 +51,9 @@ def test_the_nearest_liked_paper_is_named_as_a_paper_and_not_as_an_interest(tag:
     )
     [entry] = digest(paper(1), rows=[liked]).entries
     assert dict(entry.tags)[tag] == f"{near} “Frogs at night”, which you like"
-    assert brief_of(entry).reasons == ("like “Frogs at night”",)
     both = liked | {"nearest": "loud frogs", "interest_probability": 0.5}
     [entry] = digest(paper(1), rows=[both]).entries
     assert dict(entry.tags)[tag] == f"{near} your interest in loud frogs"
-    assert brief_of(entry).reasons == ("loud frogs",)
 
 
 def test_a_wish_that_the_profile_does_not_state_has_no_separate_legend() -> None:

@@ -52,14 +52,16 @@ def test_a_first_user_reads_rates_asks_decides_and_edits(desk: Desk, browser: Br
         first = page.locator(".papers article").first.get_attribute("id")
         for key in "wwn":  # each key rates a paper and goes to the next
             page.keyboard.press(key)
-        expect(page.locator('.papers [data-key][aria-pressed="true"]')).to_have_count(3)
+        expect(page.locator('.papers [aria-pressed="true"]')).to_have_count(3)
         assert sorted(ratings_by_id(desk.warehouse, "reader").values()) == ["no", "worth", "worth"]
 
+        page.get_by_text("About this list").click()
         page.get_by_label("arXiv id, or words of its title").fill("2603.00101")
         page.keyboard.press("Enter")
         expect(page.locator(".verdict")).to_have_text("It is not in the list: a filter removed it.")
         expect(page.locator(".sentences")).to_contain_text("protein")
 
+        page.locator(".gear summary").click()
         page.get_by_role("link", name="Rewrites").click()
         page.locator("section", has_text="Waiting for your decision").get_by_role("link").click()
         page.wait_for_url("**/rewrites/*")

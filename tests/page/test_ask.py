@@ -59,9 +59,9 @@ def model(go_on: Event) -> "object":
 
 def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.today}/ask")
+        page.goto(f"{page_of_a_year.today}/search")
         expect(page.get_by_label("Full texts to fetch")).to_have_count(0)  # they are fetched for written answers only
-        page.get_by_label("A question to the stored papers").fill(QUESTION)
+        page.get_by_role("searchbox").fill(QUESTION)
         page.keyboard.press("Enter")
         first = page.locator(".footnotes li").first
         expect(first.locator("blockquote")).to_contain_text("traffic forecasting")
@@ -80,13 +80,13 @@ def test_without_a_model_a_question_is_answered_with_quotations(page_of_a_year: 
 def test_an_answer_that_takes_a_moment_is_announced_at_its_button(page_of_a_year: Page, browser: Browser) -> None:
     held: list[Route] = []
     with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.today}/ask")
-        page.route("**/ask?question=*", lambda route: held.append(route))
-        page.get_by_label("A question to the stored papers").fill("What predicts traffic?")
+        page.goto(f"{page_of_a_year.today}/search")
+        page.route("**/search?q=*", lambda route: held.append(route))
+        page.get_by_role("searchbox").fill("What predicts traffic?")
         page.evaluate(_TELL_WHAT_IS_SAID)  # while a page is awaited, Playwright looks at nothing in the old one
         with page.expect_console_message(lambda message: message.text == "stopped, not busy: "):
             page.keyboard.press("Enter")
-        with page.expect_console_message(lambda message: message.text == "Ask is busy: One moment …"):
+        with page.expect_console_message(lambda message: message.text == "Search is busy: One moment …"):
             page.keyboard.press("Enter")
         held[-1].continue_()
         expect(page.locator(".footnotes blockquote").first).to_be_visible()
@@ -100,7 +100,7 @@ def test_a_written_answer_states_its_cost_and_shows_only_quotations_that_are_in_
     with loopback_llm(model(go_on)) as llm:
         environ = {**llm.environ("openai"), "OPENAI_MODEL": "invented"}
         with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
-            page.goto(f"{desk.today}/ask?question={quote_plus(QUESTION)}")
+            page.goto(f"{desk.today}/search?q={quote_plus(QUESTION)}")
             expect(page.locator(".offer")).to_contain_text("invented: at most")
             expect(page.locator(".offer")).to_contain_text("tokens of prompts")
             assert llm.requests == []
@@ -126,7 +126,7 @@ def test_what_was_found_stays_when_the_model_finds_no_answer(page_of_a_year: Pag
     with loopback_llm(answering_model(CHEATS["invents quotes"])) as llm:
         environ = {**llm.environ("openai"), "OPENAI_MODEL": "cheat"}
         with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
-            page.goto(f"{desk.today}/ask?question={quote_plus(QUESTION)}")
+            page.goto(f"{desk.today}/search?q={quote_plus(QUESTION)}")
             page.get_by_role("button", name="Write an answer").click()
             expect(page.locator("#answer .verdict")).to_have_text("The stored papers do not answer this.")
             expect(page.locator("#answer")).to_contain_text("none answers the question for certain")
@@ -136,7 +136,7 @@ def test_what_was_found_stays_when_the_model_finds_no_answer(page_of_a_year: Pag
 
 def test_a_question_that_is_too_long_or_has_no_words_is_refused(page_of_a_year: Page, browser: Browser) -> None:
     with visitor(browser) as page:
-        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/ask?question=%3F%3F")
+        page.goto(f"{page_of_a_year.url}/p/{PROFILE}/search?q=%3F%3F")
         expect(page.get_by_role("alert")).to_contain_text("A question needs words")
 
 
@@ -147,7 +147,7 @@ def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_ye
     inputs = retrieval_inputs(desk.warehouse, LATEST, PROFILE)
     try:
         with visitor(browser) as page:
-            page.goto(f"{page_of_a_year.today}/ask?question={quote_plus(QUESTION)}")
+            page.goto(f"{page_of_a_year.today}/search?q={quote_plus(QUESTION)}")
             page.get_by_role("button", name="Make this a question").click()
             expect(page.get_by_role("status")).to_contain_text("From the next run on it is answered every day")
             assert json.loads((folder / "questions.json").read_text("utf-8"))[-1]["answer"] is True
@@ -176,12 +176,12 @@ def test_a_kept_answer_is_listed_shown_and_asked_again(page_of_a_year: Page, bro
     desk.run("ask", "--extractive", "--keep", QUESTION)
     try:
         with visitor(browser) as page:
-            page.goto(f"{page_of_a_year.today}/ask")
+            page.goto(f"{page_of_a_year.today}/search")
             page.get_by_role("link", name=QUESTION).click()
             expect(page.locator("#answer")).to_contain_text("Kept on")
             expect(page.locator(".footnotes blockquote").first).to_contain_text("traffic forecasting")
             page.get_by_role("link", name="Ask again").click()
             expect(page.locator("#quoted .footnotes li").first).to_be_visible()
-            assert page.goto(f"{page_of_a_year.today}/ask?kept=99").status == 404  # type: ignore[union-attr]
+            assert page.goto(f"{page_of_a_year.today}/search?kept=99").status == 404  # type: ignore[union-attr]
     finally:
         desk.run("answers", "remove", "1")

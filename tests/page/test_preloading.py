@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_assets.interfaces.page import ask, search
+from paper_assets.interfaces.page import search
 from paper_assets.interfaces.page.desk import Desk as PageDesk
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
@@ -17,31 +17,30 @@ from tests.page.in_process import page_client
 def test_an_opened_form_loads_and_an_asked_question_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
 
-    def note(desk: PageDesk, *, questions: bool = False) -> None:
-        loaded.append("question" if questions else "search")
+    def note(desk: PageDesk) -> None:
+        loaded.append("search")
 
-    monkeypatch.setattr(ask, "preload", note)
     monkeypatch.setattr(search, "preload", note)
     with page_client(Desk(tmp_path)) as client:
-        for address in ("/settings", "/ask?question=why+trees", "/search?q=trees"):
+        for address in ("/settings", "/search?q=why+do+trees+grow", "/search?q=trees"):
             client.get(address)
         assert loaded == []
-        assert "No papers are stored yet" in client.get("/ask").text
+        assert "No papers are stored yet" in client.get("/search?q=why+do+trees+grow").text
         assert "No papers are stored yet" in client.get("/search?q=trees").text
         client.get("/search")
-    assert loaded == ["question", "search"]
+    assert loaded == ["search"]
 
 
 def test_a_desk_loads_once_and_again_only_if_there_was_nothing_to_load(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     served = PageDesk(settings=desk.settings, environ=desk.environment, token="")
-    empty = search.preload(served, questions=True)
+    empty = search.preload(served)
     assert empty.future.result(60) is False
     records = [paper_from_mapping(record) for record in week(["2026-03-02"])]
     merge_papers(desk.warehouse, records)
     embedder = load_embedder()
     texts = [embedded_text(each.title, each.abstract) for each in records]
     keep_vectors(desk.warehouse, [text_hash(text) for text in texts], embedder.encode(texts), model=embedder.name)
-    filled = search.preload(served, questions=True)
+    filled = search.preload(served)
     assert filled.future.result(60) is True
-    assert search.preload(served, questions=True) is filled
+    assert search.preload(served) is filled

@@ -94,7 +94,7 @@ def retried(page: BrowserPage, desk: Page) -> None:
 
 def asked(page: BrowserPage, desk: Page) -> None:
     """Ask for a written answer, which the language model fails to write."""
-    page.goto(f"{desk.url}/p/{PROFILE}/ask?question={quote_plus(QUESTION)}")
+    page.goto(f"{desk.url}/p/{PROFILE}/search?q={quote_plus(QUESTION)}")
     page.get_by_role("button", name="Write an answer").click()
     expect(page.get_by_role("alert")).to_contain_text("The answer could not be written: openai")
     expect(page.get_by_role("button", name="Write an answer")).to_be_visible()
@@ -103,7 +103,7 @@ def asked(page: BrowserPage, desk: Page) -> None:
 
 def ask_slowly(page: BrowserPage, desk: Page) -> None:
     """Ask for a written answer, for which the language model needs long."""
-    page.goto(f"{desk.url}/p/{PROFILE}/ask?question={quote_plus(QUESTION)}")
+    page.goto(f"{desk.url}/p/{PROFILE}/search?q={quote_plus(QUESTION)}")
     page.get_by_role("button", name="Write an answer").click()
     expect(page.locator(".working")).to_be_visible()
     expect(page.locator(".hint")).to_contain_text("You may leave it and come back")
@@ -143,7 +143,7 @@ GARBLED: Mapping[str, Opening] = {"ask": asked, "evidence": compare_in_vain, "re
 SLOW: Mapping[str, Opening] = {"ask": ask_slowly, "evidence": compare_slowly, "rewrite": retry_slowly}
 STATES: Mapping[str, Opening] = {
     "ask-failed": asked,
-    "ask-refused": at(f"/p/{PROFILE}/ask?question=%3F%3F"),
+    "ask-refused": at(f"/p/{PROFILE}/search?q=%3F%3F"),
     "evidence-side-refused": side_refused,
     "evidence-refused": at(f"/p/{PROFILE}/evidence?question=%3F%3F&split=own&sides=%3A"),
     "evidence-failed": at(f"/p/{PROFILE}/evidence?question={quote_plus(QUESTION)}"),
@@ -171,7 +171,7 @@ STATES: Mapping[str, Opening] = {
     "why-nothing": at(f"/p/{PROFILE}/{LATEST}/why?paper=zebra"),
     "map-day": at(f"/p/{PROFILE}/{LATEST}/map"),
     "day-without-list": at(f"/p/{PROFILE}/{LATEST + timedelta(days=2)}"),
-    "no-such-kept": at(f"/p/{PROFILE}/ask?kept=99"),
+    "no-such-kept": at(f"/p/{PROFILE}/search?kept=99"),
 }
 EMPTY = (
     "/",
@@ -180,8 +180,8 @@ EMPTY = (
     "/settings",
     "/search",
     "/search?q=roads",
-    "/ask",
-    "/ask?question=Why+roads%3F",
+    "/search?q=roads",
+    "/search?q=Why+roads%3F",
     "/map",
 )
 

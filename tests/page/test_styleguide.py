@@ -60,9 +60,11 @@ NO_COMPONENT = {"broken", "default", "signed", "view-map", "view-paper"}
 
 
 def rows() -> Iterator[PaperRow]:
-    for number, title in enumerate(("roads and rivers", "roads with $n^2$ cars", "full roads", "empty roads")):
-        row = row_of(paper_from_mapping(paper(number, "2026-03-04", title)))
-        yield replace(row, score=0.9 - 0.2 * number)
+    titles = ("roads and rivers", "roads with $n^2$ cars", "full roads", f"empty roads {'and rivers ' * 12}")
+    for number, title in enumerate(titles):
+        row = row_of(paper_from_mapping(paper(number, "2026-03-04", title)), about="roads")
+        level = {"interest": "roads", "level": "likely", "dots": number} if number else {"score": 0.9}
+        yield replace(row, rank=number or None, **level)
 
 
 def styleguide(page: Page) -> str:
@@ -82,7 +84,8 @@ def styleguide(page: Page) -> str:
     }
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
         view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
-        note="Saved.", refresh=None, status=200, rows=list(rows()), rated=[None, "worth", "later", "no"], said=said,
+        note="Saved.", refresh=None, status=200, rows=list(rows()), lines=list(rows())[1:], said=said,
+        rated=[None, "worth", "later", "no"],
         answer=ANSWER, entry=ENTRY, colours=COLOURS, gone=False,
         where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}", "notes": {}},
     )  # fmt: skip

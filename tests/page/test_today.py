@@ -203,11 +203,11 @@ def test_the_abstract_and_the_reasons_are_one_key_away(nothing_rated: Page, brow
 def test_the_chosen_layout_is_remembered(nothing_rated: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         page.goto(nothing_rated.today)
-        page.get_by_role("link", name="Comfortable view").click()
+        page.get_by_role("link", name="comfortable view").click()
         expect(page.locator("article .abstract").first).to_be_visible()
         page.goto(f"{nothing_rated.today}/{DAYS[1]}")
         expect(page.locator("article .abstract").first).to_be_visible()
-        page.get_by_role("link", name="Compact view").click()
+        page.get_by_role("link", name="compact view").click()
         expect(page.locator("article .abstract").first).to_be_hidden()
 
 
@@ -310,7 +310,7 @@ def test_without_scripts_a_click_does_the_same(nothing_rated: Page, browser: Bro
         assert row.evaluate(_BELOW_THE_BUTTONS)
         keep_picture(page, "today-rated-without-scripts")
         assert ratings(nothing_rated) == {first: "worth"}
-        row.get_by_role("button", name="Remove").click()
+        row.get_by_role("button", name="Worth reading").click()
         expect(message).to_contain_text("rating removed")
         page.goto(nothing_rated.today)
         expect(message).to_have_count(0)
@@ -332,6 +332,7 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
 ) -> None:
     with visitor(browser) as page:
         page.goto(page_of_a_year.today)
+        page.get_by_text("About this list").click()
         page.get_by_label("arXiv id, or words of its title").fill("protein structure")
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Protein structure from sequence alone, part 301").click()
@@ -364,6 +365,8 @@ def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated
     with visitor(browser) as page:
         page.route("https://arxiv.org/**", lambda route: route.fulfill(body="", content_type="text/html"))
         page.goto(nothing_rated.today)
+        page.keyboard.press("j")
+        page.keyboard.press("a")
         links = page.locator(f'[id="paper-{first}"] .facts a[data-source]')
         for times in (1, 2):
             with page.expect_response("**/signals") as answer:
@@ -399,7 +402,7 @@ def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_button
             first = 1 + sum(row["shown"] for row in rows)
             assert places == list(range(first, first + min(5, 1 + len(rows) - first)))
             article = page.locator(f'#maybe [id="paper-{below}"]')
-            article.get_by_text("Abstract and details").click()
+            article.locator(".more > summary").click()
             expect(article.locator(".abstract")).to_be_visible()
             article.get_by_role("button", name="Later").click()
             pressed(page, below, "later")
@@ -461,7 +464,7 @@ def test_a_list_and_a_paper_are_shared_as_markdown(nothing_rated: Page, browser:
     first, *others = listed(nothing_rated)
     with visitor(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(nothing_rated.today)
-        page.get_by_text("Share this list").click()
+        page.get_by_text("About this list").click()
         page.get_by_role("button", name="Copy", exact=True).click()
         expect(page.get_by_role("status")).to_contain_text("Copied")
         copied = page.evaluate("navigator.clipboard.readText()").split("\n")

@@ -17,7 +17,7 @@ from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
 from tests.desk import TOPICS, Desk, paper
 from tests.mcp.ranked_desk import NOBODY
-from tests.page.browser import keep_picture, misfits, visitor
+from tests.page.browser import HEIGHT, keep_picture, misfits, visitor
 from tests.page.invented_desk import Page, served
 from tests.rewriting.scripted import NOW
 
@@ -115,6 +115,38 @@ def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, brows
     assert given == {paper_id: KEYS[key] for paper_id, key in zip(listed, keys, strict=True)}
 
 
+ROWS = """() => [...document.querySelectorAll(".papers > li")].map((each) => each.getBoundingClientRect())
+  .map(({ top, bottom }) => [Math.round(bottom - top), Math.round(bottom + scrollY)])"""
+_WORDS = "() => document.querySelector('main').innerText.split(/\\s+/).length"
+_STOPS = """() => [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
+  .filter((each) => each.checkVisibility() && each.tabIndex >= 0).length"""
+
+
+@pytest.mark.parametrize("view", ["", "/week"])
+def test_eight_papers_are_on_the_screen_of_a_laptop_and_five_on_two_of_a_phone(
+    desk_of_fifteen: Page, browser: Browser, view: str
+) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{desk_of_fifteen.url}/p/reader{view}")
+        rows = page.evaluate(ROWS)
+        assert max(height for height, _ in rows) <= 90
+        head = 150  # of the frame, the day and what the list has; this desk also warns, as it has no model
+        assert rows[7][1] - rows[0][1] + rows[0][0] <= 800 - head
+        page.set_viewport_size({"width": 390, "height": HEIGHT})
+        assert sum(bottom <= 2 * HEIGHT for _, bottom in page.evaluate(ROWS)) >= 5
+
+
+def test_today_says_little_and_is_short_to_walk_through(desk_of_fifteen: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        page.goto(f"{desk_of_fifteen.url}/p/quieter")
+        assert page.locator(".papers > li").count() == 15
+        assert page.evaluate(_WORDS) <= 450
+        assert page.evaluate(_STOPS) <= 150
+        page.goto(f"{desk_of_fifteen.url}/p/reader")
+        assert page.evaluate(_STOPS) <= 150
+        assert page.locator(".views > *").count() <= 5
+
+
 STATES = {
     "empty-today": "/p/new",
     "empty-days": "/p/new/days",
@@ -128,7 +160,7 @@ STATES = {
     "empty-teach": "/p/new/teach",
     "empty-first": "/p/new/first",
     "empty-search": "/p/new/search?q=nothing+that+is+stored",
-    "empty-ask": "/p/new/ask?question=Is+anything+stored%3F",
+    "empty-ask": "/p/new/search?q=Is+anything+stored%3F",
     "broken-today": "/p/broken",
     "broken-profile": "/p/broken/profile",
     "broken-health": "/p/broken/health",

@@ -71,7 +71,7 @@ PAGES_OF_A_PAPER: Mapping[str, Callable[[Paper], str]] = {
     "why by title": lambda paper: _asked(f"/{MONDAY}/why", paper=words(paper)),
     "search": lambda paper: _asked("/search", q=words(paper)),
     "papers like it": lambda paper: _asked("/search", like=paper.paper_id),
-    "question": lambda paper: _asked("/ask", question=words(paper)),
+    "question": lambda paper: _asked("/search", q=f"{words(paper)}?"),
 }
 PAGES: Mapping[str, str] = {
     "Today": "",
@@ -97,7 +97,7 @@ PAGES: Mapping[str, str] = {
     "practices": "/practices",
     "health": "/health",
     "all search results": "/search?q=from:2026",
-    "for and against": _asked("/ask", question="do we propose x", sides="1"),
+    "for and against": _asked("/search", q="do we propose x?", sides="1"),
 }
 COMMANDS_OF_A_PAPER: Mapping[str, Callable[[Paper], tuple[str, ...]]] = {
     "explain": lambda paper: ("explain", READER, paper.paper_id),

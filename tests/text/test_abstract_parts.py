@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.interfaces.page.display import with_mathml, with_parts
-from paper_assets.text.abstracts import PARTS, TRAITS, WEIGHTS, key_sentence, named_parts
+from paper_assets.text.abstracts import PARTS, TRAITS, WEIGHTS, key_sentence, named_parts, result_sentence
 
 FROGS = (
     "Counting frogs in ponds is an important task in ecology.",
@@ -25,6 +25,26 @@ def test_each_part_of_an_abstract_is_found() -> None:
 
 def test_the_key_sentence_states_the_idea_and_can_be_read_alone() -> None:
     assert key_sentence(" ".join(FROGS)) == "We propose CroakNet, a novel framework that counts frogs by their calls."
+
+
+@pytest.mark.parametrize(
+    ("last", "shown"),
+    [
+        (FROGS[4], "CroakNet outperforms state-of-the-art counters by 8%."),
+        ("CroakNet achieves an accuracy of 92% on ponds.", "CroakNet achieves an accuracy of 92% on ponds."),
+        (
+            f"{FROGS[4]} Code and data are available at https://example.org/frogs.",
+            "CroakNet outperforms state-of-the-art counters by 8%.",
+        ),
+    ],
+)
+def test_the_result_is_shown_without_the_words_that_announce_it(last: str, shown: str) -> None:
+    assert result_sentence(" ".join((*FROGS[:4], last))) == shown
+
+
+def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() -> None:
+    assert result_sentence(" ".join(FROGS[:3])) == key_sentence(" ".join(FROGS[:3]))
+    assert result_sentence(" ".join(FROGS), 40) == "CroakNet outperforms state-of-the-art…"
 
 
 def test_what_the_authors_propose_comes_before_a_detail_of_the_method() -> None:

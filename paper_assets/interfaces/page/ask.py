@@ -5,6 +5,7 @@ process writes it, and asking again after a restart costs nothing, because the m
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,11 +16,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.background import Task
-from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, person_of, profile_of
+from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate
 from paper_assets.interfaces.page.evidence import missing_model
-from paper_assets.interfaces.page.paper_rows import base_of, in_only_profile, reader_of
-from paper_assets.interfaces.page.search import preload
+from paper_assets.interfaces.page.paper_rows import CHOICES, base_of, in_only_profile, reader_of
+from paper_assets.interfaces.page.search import kept_answers_of, show_search
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
     MOST_FETCHED,
@@ -32,12 +33,16 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
-from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
 from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
 _FETCHES = (0, 5, 10, MOST_FETCHED)
+_BEGINS_AS_QUESTION = re.compile(
+    r"(?:what|which|how|why|when|where|who|do|does|did|is|are|was|were|can|could|should|will|has|have)\s+[^\s:\"]+"
+    r"(?:\s+[^\s:\"]+){2,}$",
+    re.IGNORECASE,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ class TypedQuestion:
     @property
     def query(self) -> str:
         """The question as the query of an address."""
-        fields = {"question": self.question, "sides": "1" if self.sides else "", "fetch": self.fetch or ""}
+        fields = {"q": self.question, "sides": "1" if self.sides else "", "fetch": self.fetch or ""}
         return urlencode({name: value for name, value in fields.items() if value})
 
     def options(self, profile: str | None, **more: Any) -> QuestionOptions:
@@ -61,14 +66,33 @@ class TypedQuestion:
         return QuestionOptions(profile=profile, sides=self.sides, fetch=self.fetch, **more)
 
 
-def show_ask(request: Request) -> Response:
-    """Show the form; for a question its quotations, what a written answer costs, and the answer where it is written."""
+def search_or_ask(request: Request) -> Response:
+    """Answer a question; search for words."""
+    query = request.query_params
+    text = one_line(query.get("q", ""))
+    asks = "kept" in query or (is_question(text) and query.get("as") != "words" and "like" not in query)
+    return show_answer(request) if asks else show_search(request)
+
+
+def is_question(text: str) -> bool:
+    """Return whether what was typed is a question: it ends as one, or begins as one and has no filter."""
+    return text.endswith("?") or bool(_BEGINS_AS_QUESTION.match(text))
+
+
+def lead_to_search(request: Request) -> Response:
+    """Lead the address that questions had before to the search, which answers them."""
+    fields = {{"question": "q"}.get(name, name): value for name, value in request.query_params.items()}
+    return RedirectResponse(f"{request.url.path.removesuffix('ask')}search?{urlencode(fields)}".rstrip("?"), 303)
+
+
+def show_answer(request: Request) -> Response:
+    """Show the passages for a question, what a written answer costs, and the answer where it is written."""
     desk, profile = desk_of(request), reader_of(request)
     if elsewhere := in_only_profile(request, desk):
         return elsewhere
     typed = _typed_question(request.query_params)
     values: dict[str, Any] = {"fault": None, "quoted": None, "written": None, "prepared": None, "task": None}
-    answers = _kept_answers(request, desk, profile)
+    answers = kept_answers_of(request, desk, profile)
     number = request.query_params.get("kept", "")
     if number:
         chosen = next((kept_answer for kept_answer in answers if f"{kept_answer.number}" == number), None)
@@ -78,13 +102,11 @@ def show_ask(request: Request) -> Response:
         values |= {"written": numbered(answer_from_record(chosen.answer)), "kept_on": chosen.asked_at.date()}
         if request.query_params.get("format") == "markdown":
             return _markdown(desk, values["written"].answer)
-    elif typed.question:
+    else:
         values |= _answered(desk, profile, typed)
         answer = values["written"] or values["quoted"]
         if request.query_params.get("format") == "markdown" and answer:
             return _markdown(desk, answer.answer)
-    else:
-        preload(desk, questions=True)
     return page(
         request,
         "ask.html.jinja",
@@ -97,7 +119,10 @@ def show_ask(request: Request) -> Response:
         nearest=NEAREST,
         empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
-        answers=answers[::-1],
+        text=typed.question,
+        liked=None,
+        choices=CHOICES,
+        back=f"{request.url.path}?{typed.query}",
         address=f"kept={number}" if number else typed.query,
         **({"state": "", "running": False, "kept_on": None} | values),
     )
@@ -139,7 +164,7 @@ def write_answer(request: Request) -> Response:
         lambda task: _write(desk, profile, typed, task),
         failed=lambda answer: answer.failure is not None,
     )
-    return RedirectResponse(f"/p/{profile}/ask?{typed.query}", status_code=303)
+    return RedirectResponse(f"/p/{profile}/search?{typed.query}", status_code=303)
 
 
 def answer_state(request: Request) -> Response:
@@ -147,12 +172,6 @@ def answer_state(request: Request) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     task = desk.tasks.get("answering", (profile, _typed_question(request.query_params)))
     return PlainTextResponse(task.state if task else "none")
-
-
-def _kept_answers(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
-    """Return the kept answers that the reader may see: in a lab those of the profile."""
-    answers = kept_answers(desk.warehouse)
-    return [answer for answer in answers if person_of(request) is None or answer.options.get("profile") == profile]
 
 
 def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, Any]:
@@ -189,7 +208,7 @@ def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:
 def _typed_question(fields: Mapping[str, Any]) -> TypedQuestion:
     fetch = str(fields.get("fetch", ""))
     return TypedQuestion(
-        question=one_line(str(fields.get("question", "")))[:LONGEST_QUESTION],
+        question=one_line(str(fields.get("q", "")))[:LONGEST_QUESTION],
         sides=str(fields.get("sides", "")) == "1",
         fetch=int(fetch) if fetch in map(str, _FETCHES) else 0,
     )

@@ -132,31 +132,36 @@ def _html_of(text: str, marked: tuple[tuple[int, int], ...]) -> Markup:
         return escape(text)
 
 
-def with_parts(abstract: str) -> Markup:
-    """Return an abstract as HTML with its formulae, and the sentences that state problem, task, idea and result named.
+def with_parts(abstract: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
+    """Return an abstract as HTML with its formulae, its `marked` spans, and the sentences that state problem, task,
+    idea and result named.
 
     A sentence is named only where that leaves the text as it is: TeX may begin in one sentence and end in another.
     """
-    return _html_in_parts(abstract.source if isinstance(abstract, MathText) else str(abstract))
+    return _html_in_parts(abstract.source if isinstance(abstract, MathText) else str(abstract), tuple(marked))
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
-def _html_in_parts(abstract: str) -> Markup:
-    text, whole = without_controls(abstract), with_mathml(abstract)
+def _html_in_parts(abstract: str, marked: tuple[tuple[int, int], ...]) -> Markup:
+    whole = with_mathml(abstract, marked)
+
+    def piece(start: int, end: int) -> Markup:
+        return with_mathml(abstract[start:end], [(a - start, b - start) for a, b in marked if start <= a and b <= end])
+
     try:
-        spans = sentence_spans(text)
-        named = named_parts([text[start:end] for start, end in spans])
+        spans = sentence_spans(abstract)
+        named = named_parts([abstract[start:end] for start, end in spans])
         pieces, plain, position = list[str](), list[str](), 0
         for number, part in named.items():
             start, end = spans[number]
-            before, sentence = with_mathml(text[position:start]), with_mathml(text[start:end])
+            before, sentence = piece(position, start), piece(start, end)
             pieces += [before, Markup('<span class="part" data-part="{}">{}</span>').format(part, sentence)]
             plain += [before, sentence]
             position = end
-        rest = with_mathml(text[position:])
+        rest = piece(position, len(abstract))
         return Markup("").join([*pieces, rest]) if "".join([*plain, rest]) == whole else whole
     except Exception:
-        logger.exception("the parts of %r could not be named", text[:200])
+        logger.exception("the parts of %r could not be named", abstract[:200])
         return whole
 
 

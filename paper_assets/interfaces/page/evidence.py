@@ -5,12 +5,13 @@ from concurrent.futures import wait
 from dataclasses import replace
 from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
-from paper_assets.errors import InvalidInput, LLMError, LLMNotConfigured, NotComputed
+from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, LLMNotConfigured, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     Desk,
@@ -54,15 +55,18 @@ def show_evidence(request: Request) -> Response:
     def readable(record: dict[str, Any]) -> EvidenceEntry:
         return _without_variables(evidence_of(record), missing)
 
-    answers = stored
-    if typed["question"]:
+    kept = next((each for each in owner.questions if _text(each) == typed["question"]), None)
+    of_question = [record for record in stored if kept and _text(record) == typed["question"]]
+    answers = of_question or stored
+    if typed["question"] and not of_question:
+        answers = []  # the view of one question
         try:
-            answer = isolate("The answer", lambda: _answer(desk, owner, day, typed))
+            answer = isolate("The answer", lambda: _answer(desk, owner, day, typed, dict(kept) if kept else None))
             if answer is None:
                 values["running"] = True
             elif isinstance(answer, dict):
                 values["answer"] = readable(answer)
-                answers = [*stored, answer]
+                answers = [answer]
             else:
                 values["fault"] = f"{answer}."
         except InvalidInput as fault:
@@ -74,12 +78,12 @@ def show_evidence(request: Request) -> Response:
         day=day,
         questions=[
             isolate(f"Question {number}", lambda answer=answer: readable(answer))  # type: ignore[misc]
-            for number, answer in enumerate(stored, 1)
+            for number, answer in enumerate(of_question or (() if typed["question"] else stored), 1)
         ],
         asks=len(owner.questions),
         again=rank_again_state(request, profile, day) if day == latest_ranking_day(desk.warehouse, profile) else None,
         typed=typed,
-        known=typed["question"] in {_text(question) for question in owner.questions},
+        known=kept is not None,
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],
         editable=folder_of(desk, profile) is not None,
         remarks=remarks_on(answers),
@@ -112,8 +116,25 @@ def keep_question(request: Request) -> Response:
     )
     note = "The question is kept. From the next run on it is answered every day."
     return redirect_with_note(
-        request, f"/p/{profile}/evidence", note if is_new else "This question is kept already; nothing was changed."
+        request,
+        address_of_question(profile, question),
+        note if is_new else "This question is kept already; nothing was changed.",
     )
+
+
+def address_of_question(profile: str, question: str) -> str:
+    """Return the address of one question: its stored answer, or one that is made at once."""
+    return f"/p/{profile}/evidence?{urlencode({'question': question})}"
+
+
+def questions_of(desk: Desk, profile: str) -> list[tuple[str, str]]:
+    """Return the kept questions of a profile, each with its address; none if the profile was never readable."""
+    try:
+        workspace = replace(desk.workspace, warehouse=desk.warehouse)
+        texts = map(_text, usable_profile(workspace, profile).questions)
+        return [(text, address_of_question(profile, text)) for text in texts]
+    except InvalidProfile:
+        return []
 
 
 def keep_plan(
@@ -177,10 +198,14 @@ def _typed(request: Request) -> dict[str, str]:
     }
 
 
-def _answer(desk: Desk, owner: Profile, day: date, typed: dict[str, str]) -> dict[str, Any] | None:
-    """Return the answer to the typed question; None while it is made in the background. Raises InvalidInput."""
+def _answer(
+    desk: Desk, owner: Profile, day: date, typed: dict[str, str], kept: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return the answer to the typed question, by its `kept` plan if it has one; None while it is made in the
+    background. Raises InvalidInput.
+    """
     key = _key(owner.name, day, typed)
-    task = desk.tasks.start("evidence", key, lambda _: ask(desk.workspace, owner, _plan(**typed), as_of=day))
+    task = desk.tasks.start("evidence", key, lambda _: ask(desk.workspace, owner, kept or _plan(**typed), as_of=day))
     wait([task.future], timeout=_PATIENCE)
     if not task.future.done():
         return None

@@ -1,6 +1,6 @@
-"""Show stored papers as rows: in search results, on the shelf and among similar papers in the same way."""
+"""Show papers as rows to decide by: on Today and in the week, in search results and on the shelf in the same way."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -13,27 +13,34 @@ from paper_assets.interfaces.page.desk import Desk, may_see, profile_of
 from paper_assets.interfaces.page.display import readable_title, with_mathml, with_parts
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
-from paper_assets.retrieval.desk_search import FoundPaper, Hit
+from paper_assets.retrieval.desk_search import FoundPaper
 from paper_assets.retrieval.search import Corpus, open_corpus
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.abstracts import key_sentence
+from paper_assets.text.abstracts import result_sentence
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.words import stem, stems_in
 
 CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
-_MOST_AUTHORS = 8  # in a row; the paper's own page names all
+_MOST_AUTHORS = 8  # in an open row; the paper's own page names all
+_NAMED_AUTHORS = 3  # in a closed row
+_LONGEST_SENTENCE = 160  # characters
+_SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRow:
     """A paper in a list. `name` is its title as plain text; title, sentence and abstract have MathML and marks.
 
-    `sentence` fits the search best, or can be read alone. Without a comparison there is no `score`.
+    `sentence` fits the search best, or states the result. `byline` has the family names of the first and the last
+    author. `interest`: the one that the paper serves; `level` and `dots`: how likely the paper is on topic. `score`:
+    how similar it is to what was searched for.
     """
 
     paper_id: str
     name: str
     title: Markup
+    byline: str
     authors: tuple[str, ...]
     more_authors: int
     published: date | None
@@ -41,6 +48,11 @@ class PaperRow:
     sentence: Markup
     abstract: Markup
     links: tuple[PaperLink, ...]
+    has_code: bool
+    rank: int | None = None
+    interest: str = ""
+    level: str = ""
+    dots: int = 0
     score: float | None = None
 
 
@@ -87,25 +99,56 @@ def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
     return {row["paper_id"]: readable_title(row["title"]) for row in rows}
 
 
-def row_of(paper: Paper, *, hit: FoundPaper | None = None) -> PaperRow:
-    """Return the row of a paper; `hit` is what a search says of it."""
-    hits = hit.hits if hit else ()
-    abstract = one_line(paper.abstract) if not hit else hit.abstract
-    sentence = hit.passage if hit else key_sentence(abstract)
-    words = {hit.text for hit in hits}
+def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: str = "") -> PaperRow:
+    """Return the row of a paper; `hit` is what a search says of it, `about` an interest whose words are marked."""
+    hits, stems = hit.hits if hit else (), frozenset(stems_in(about))
+    title = hit.title if hit else one_line(paper.title) or paper.paper_id
+    abstract = hit.abstract if hit else one_line(paper.abstract)
+    sentence = hit.passage if hit else result_sentence(abstract, _LONGEST_SENTENCE)
+    found = {each.text for each in hits}
+
+    def marked(text: str, field: str) -> list[tuple[int, int]]:
+        if hit:
+            return [(each.start, each.end) for each in hits if each.field == field]
+        return spans_of_words(text, lambda word: stem(word.lower()) in stems) if stems else []
+
     return PaperRow(
         paper_id=paper.paper_id,
         name=readable_title(paper.title) or paper.paper_id,
-        title=with_mathml(hit.title if hit else one_line(paper.title) or paper.paper_id, _spans(hits, "title")),
+        title=with_mathml(title, marked(title, "title")),
+        byline=byline(paper.authors),
         authors=tuple(one_line(name) for name in paper.authors[:_MOST_AUTHORS]),
         more_authors=max(len(paper.authors) - _MOST_AUTHORS, 0),
         published=paper.day,
         categories=paper.categories,
-        sentence=with_mathml(sentence, spans_of_words(sentence, words)),
-        abstract=with_mathml(abstract, _spans(hits, "abstract")) if hits else with_parts(abstract),
+        sentence=with_mathml(sentence, spans_of_words(sentence, found.__contains__)),
+        abstract=with_parts(abstract, marked(abstract, "abstract")),
         links=links_of(paper),
+        has_code=bool(paper.github_url),
         score=hit.score if hit else None,
     )
+
+
+def byline(names: Sequence[str]) -> str:
+    """Name the authors by their family names: "Li, Wang, … Luo (9)"."""
+    families = [family_name(name) for name in names]
+    if len(families) <= _NAMED_AUTHORS:
+        return ", ".join(families)
+    return f"{', '.join(families[: _NAMED_AUTHORS - 1])}, … {families[-1]} ({len(families)})"
+
+
+def family_name(name: str) -> str:
+    """Return the family name of "Ashish van der Vaswani Jr." or "Vaswani, Ashish", with its particles."""
+    before, comma, _ = one_line(name).partition(",")
+    words = before.split()
+    if comma or not words:
+        return before
+    while len(words) > 1 and words[-1].lower() in _SUFFIXES:
+        words.pop()
+    first = len(words) - 1
+    while first > 1 and words[first - 1].islower():
+        first -= 1
+    return " ".join(words[first:])
 
 
 def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
@@ -114,19 +157,14 @@ def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     return [row_of(paper, hit=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
 
 
-def spans_of_words(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Return where any of the words occur in a text, as whole words."""
-    marked = set(words)
+def spans_of_words(text: str, is_marked: Callable[[str], bool]) -> list[tuple[int, int]]:
+    """Return where the words of a text are that `is_marked` accepts."""
     spans, start = [], None
     for position, letter in enumerate(f"{text} "):
         if letter.isalnum():
             start = position if start is None else start
         elif start is not None:
-            if text[start:position] in marked:
+            if is_marked(text[start:position]):
                 spans.append((start, position))
             start = None
     return spans
-
-
-def _spans(hits: Iterable[Hit], field: str) -> list[tuple[int, int]]:
-    return [(hit.start, hit.end) for hit in hits if hit.field == field]

@@ -25,7 +25,7 @@ from paper_assets.interfaces.page.desk import (
     redirect_with_note,
 )
 from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
-from paper_assets.interfaces.page.evidence import keep_plan
+from paper_assets.interfaces.page.evidence import address_of_question, keep_plan, questions_of
 from paper_assets.interfaces.page.paper_rows import (
     CHOICES,
     base_of,
@@ -44,6 +44,7 @@ from paper_assets.retrieval.question_answering import extractive_answer
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
 from paper_assets.stores.documents import DataType
+from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
 from paper_assets.stores.papers import find_paper, latest_day
 from paper_assets.stores.profiles import write_json
 from paper_assets.text.cleaning import one_line
@@ -88,6 +89,7 @@ def show_search(request: Request) -> Response:
     text, like = one_line(parameters.get("q", ""))[:2_000], one_line(parameters.get("like", ""))[:200]
     number = _page_number(parameters.get("page", "1"))
     values: dict[str, Any] = {"query": None, "fault": None, "rows": None, "liked": None, "found": None}
+    values |= {"questions": (), "answers": ()}
     if like:
         paper = find_paper(desk.warehouse, like)
         if paper is None:
@@ -108,6 +110,9 @@ def show_search(request: Request) -> Response:
             values["fault"] = _placed(text, str(fault))
     else:
         preload(desk)
+        if profile:
+            values["questions"] = questions_of(desk, profile)
+        values["answers"] = kept_answers_of(request, desk, profile)[::-1]
     ratings, newest = rated_by(desk, profile), latest_day(desk.warehouse, until=now().date())
     return page(
         request,
@@ -131,6 +136,12 @@ def show_search(request: Request) -> Response:
     )
 
 
+def kept_answers_of(request: Request, desk: Desk, profile: str | None) -> list[KeptAnswer]:
+    """Return the kept answers that the reader may see: in a lab those of the profile."""
+    answers = kept_answers(desk.warehouse)
+    return [answer for answer in answers if person_of(request) is None or answer.options.get("profile") == profile]
+
+
 def keep_search(request: Request) -> Response:
     """Add the words of a search to the profile, as an interest or as a question."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
@@ -142,7 +153,11 @@ def keep_search(request: Request) -> Response:
     if form.get("as") == "question":
         is_new = keep_plan(desk, profile, words)
         note = f"“{words}” is a question of {profile} now. From the next run on it is answered every day."
-        return redirect_with_note(request, back, note if is_new else f"“{words}” is a question of {profile} already.")
+        return redirect_with_note(
+            request,
+            address_of_question(profile, words),
+            note if is_new else f"“{words}” is a question of {profile} already.",
+        )
     is_new = _keep_interest(desk, profile, words)
     note = f"“{words}” is a main interest of {profile} now. The next ranking uses it."
     return redirect_with_note(request, back, note if is_new else f"“{words}” is an interest of {profile} already.")
@@ -229,8 +244,8 @@ def _page_number(text: str) -> int:
     return min(max(int(text), 1), _LAST_PAGE) if text.isascii() and text.isdigit() and len(text) < 6 else 1
 
 
-def preload(desk: Desk, *, questions: bool = False) -> Task:
-    """Load in the background what the first search needs, or the first question, once for each desk.
+def preload(desk: Desk) -> Task:
+    """Load in the background what the first search or question needs, once for each desk.
 
     Called when a reader opens the view and begins to type, not when the page is served: the model and the documents of
     8,000 papers take two seconds of both cores and 400 MB, which a desk without questions does not need.
@@ -239,10 +254,8 @@ def preload(desk: Desk, *, questions: bool = False) -> Task:
     def load(_: Task) -> bool:
         try:
             corpus = corpus_of(desk)
-            passages = _nearest(corpus, "abstract")
-            if questions:
-                passages += _nearest(corpus, "fulltext")
-                extractive_answer(_ANY_QUESTION, passages, embedder=corpus.embedder)
+            passages = _nearest(corpus, "abstract") + _nearest(corpus, "fulltext")
+            extractive_answer(_ANY_QUESTION, passages, embedder=corpus.embedder)
             return bool(passages)
         except PaperAssetsError as fault:  # the reader's own search or question will explain it
             logger.info("not loaded in advance: %s", fault)
@@ -251,7 +264,7 @@ def preload(desk: Desk, *, questions: bool = False) -> Task:
             logger.exception("not loaded in advance")
             return False
 
-    return desk.tasks.start("loading", questions, load, failed=lambda loaded: not loaded)
+    return desk.tasks.start("loading", None, load, failed=lambda loaded: not loaded)
 
 
 def _nearest(corpus: Corpus, data_type: DataType) -> tuple[Candidate, ...]:

@@ -5,7 +5,7 @@ The week shows the lists of the last seven ranked days in one view, with "All se
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -49,15 +49,14 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.open_days import recent_days
 from paper_assets.ranking.final_list import probability_of
-from paper_assets.ranking.tags import UNREMARKABLE
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
 from paper_assets.small_files import file_state
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
 from paper_assets.stores.warehouse import Warehouse
-from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.numbers import count_of
+from paper_assets.text.sentences import cut_with_ellipsis
 
 logger = logging.getLogger(__name__)
 
@@ -66,18 +65,7 @@ _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_SEARCHES = 6  # interests offered to search for where the list is empty
-_MOST_REASONS = 2  # in a compact row
-_NEAR = re.compile(r"^(?:very close|nearest) to your interest in ")
-_LIKE = re.compile(r"^(?:very close|nearest) to (“.*”), which you like$")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
-    """A paper as a compact row: one sentence that can be read alone, the reasons in short, and its whole abstract."""
-
-    sentence: str
-    reasons: tuple[str, ...]
-    abstract: str
+_LONGEST_INTEREST = 30  # characters of an interest in a row
 
 
 def show_day(request: Request) -> Response:
@@ -92,7 +80,6 @@ def show_day(request: Request) -> Response:
         "today.html.jinja",
         day=day,
         base=f"/p/{profile}",
-        brief=brief_of,
         with_places=with_places,
         layout=layout,
         choices=CHOICES,
@@ -126,9 +113,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "unmet": unmet,
         "ratings": ratings,
         "questions": _questions(warehouse, stored, {*listed, *below}),  # each paper once
-        "rows": _rows(papers),
-        "on_topic": _on_topic(stored),
-        "needed": stored.header.get("threshold"),
+        "rows": _rows(stored, papers),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
         "recent_days": recent_days(warehouse, desk.settings, now()),
@@ -139,7 +124,6 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "seen": seen,
         "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         "shared": paper_list(paper for paper in papers if paper.paper_id not in below),
-        "waiting": sum(version.waits for entry in digest.entries for version in entry.versions),
         "state": f"{_state(warehouse, profile, day)} {_arrivals_part(desk, profile)}",
     }
 
@@ -164,14 +148,32 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
     return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
-def _rows(papers: Sequence[Paper]) -> dict[str, PaperRow]:
-    """Return by id the rows that can be made; Today shows a paper without one from its entry."""
+def _rows(stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
+    """Return by id the rows that can be made; a row names its interest where the list serves several."""
+    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.maybe)}
+    several = len({row["nearest"] for row in by_id.values()}) > 1
     rows = {}
     for paper in papers:
-        row = isolate(f"The row of {paper.paper_id}", partial(row_of, paper))
-        if isinstance(row, PaperRow):
-            rows[paper.paper_id] = row
+        made = isolate(f"The row of {paper.paper_id}", partial(_row, by_id[paper.paper_id], paper, stored, several))
+        if isinstance(made, PaperRow):
+            rows[paper.paper_id] = made
     return rows
+
+
+def _row(row: Mapping[str, Any], paper: Paper, stored: StoredRanking, names_interest: bool) -> PaperRow:
+    dots = (
+        0
+        if stored.header.get("threshold") is None
+        else 1 + (probability_of(row) >= 0.5) + (probability_of(row) >= 0.85)
+    )
+    nearest = row["nearest"] or ""
+    return replace(
+        row_of(paper, about=nearest),
+        rank=row["rank"],
+        interest=cut_with_ellipsis(nearest, _LONGEST_INTEREST) if names_interest else "",
+        level=("", "possible", "likely", "very likely")[dots],
+        dots=dots,
+    )
 
 
 def list_days(request: Request) -> Response:
@@ -263,22 +265,6 @@ def _labelled(edit: str) -> str:
     return edit
 
 
-def brief_of(entry: DigestEntry) -> Brief:
-    """Return what a compact row shows of a paper."""
-    opening, rest = entry.lead.source, entry.rest.source if entry.rest else ""
-    abstract = rest if entry.skipped else " ".join((opening.removesuffix("…") if rest else opening, rest)).strip()
-    return Brief(
-        sentence=key_sentence(abstract),
-        reasons=tuple(_short_reason(words) for tag, words in entry.tags if tag not in UNREMARKABLE)[:_MOST_REASONS],
-        abstract=abstract,
-    )
-
-
-def _short_reason(words: str) -> str:
-    """Name only the interest or the liked paper, beside the probability that the paper is on topic."""
-    return _LIKE.sub(r"like \1", _NEAR.sub("", words))
-
-
 def with_places(note: str, entries: Sequence[DigestEntry]) -> Markup:
     """Return a note on listed papers as HTML, each "no. 3" in it a link to that paper, with its title."""
     by_rank = {entry.rank: entry for entry in entries}
@@ -307,13 +293,6 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
     """Return papers outside the list whose rating would improve it most."""
     ids = [paper_id for paper_id in stored.header.get("questions") or () if paper_id not in listed]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, ids))]
-
-
-def _on_topic(stored: StoredRanking) -> dict[str, float]:
-    """Return the probability that each shown paper is on topic; empty for a ranking without probabilities."""
-    if stored.header.get("threshold") is None:
-        return {}
-    return {row["paper_id"]: probability_of(row) for row in (*stored.listed, *stored.maybe)}
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:

@@ -60,9 +60,10 @@ addEventListener("click", clearMessage, true);
 addEventListener("keydown", clearMessage, true);
 addEventListener("hashchange", () => { if (said.classList.contains("first")) say(""); });
 
-// On a phone the views are one row that scrolls: begin with the open one in sight.
-const here = document.querySelector(".views [aria-current]");
-if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+// A menu closes when the reader does something else.
+const menus = ".which details, .gear";
+addEventListener("click", (event) => document.querySelectorAll(menus).forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
+addEventListener("keydown", (event) => { if (event.key === "Escape") document.querySelectorAll(menus).forEach((menu) => { menu.open = false; }); });
 
 // The browser scrolls to the caret of a field that Tab reaches; show the whole field with its label.
 document.addEventListener("keyup", (event) => {

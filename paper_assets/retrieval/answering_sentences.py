@@ -1,0 +1,134 @@
+"""Rank sentences as answers to a question, without a language model. Pure.
+
+A sentence answers if it is about each part of the question ("Does A help B?" has two), in its own words or in those of
+its paper's title, and states what was found. Background counts less: that something is important, needed or difficult.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paper_assets.models.embedder import Embedder
+from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in, words_in
+
+ANSWERS = 1.0  # the score from which a sentence answers
+_COVERED = 0.5  # share of a part's words, rare ones counting more, from which a sentence is about the part
+_COVERED_ALONE = 0.65  # the same for a question of one part
+_NEAR = 0.6  # the cosine of a part and a sentence that says the same in other words
+_FINDS, _IN_SENTENCE = 0.2, 0.15  # added to a finding, and to a sentence that is about all parts itself
+_PIVOT_VERBS = frozenset(
+    stems_in(
+        "help improve reduce increase decrease raise lower affect influence benefit hurt harm beat outperform cause "
+        "predict enable prevent worsen change lead make work need require depend generalise generalize transfer matter "
+        "explain detect solve learn replace support limit compare differ scale survive lose gain cost save speed"
+    )
+)
+_PIVOT_WORDS = frozenset("for in on with from than to against by when without under at as".split())  # noqa: SIM905
+_VAGUE = frozenset(stems_in("good better best well effective useful really possible paper papers method way"))
+_RESULT = re.compile(
+    r"\b(?:show(?:s|ed|n)?|demonstrat\w+|find(?:s|ings?)?|found|reveal\w*|observ\w+|confirm\w*|prov(?:e|es|ed|en)|"
+    r"indicat\w+|suggest(?:s|ed)?|establish\w*|improv(?:es|ed|ement\w*)|outperform\w*|achiev(?:es|ed)|reduc(?:es|ed|tion)|"
+    r"increas(?:es|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
+    re.IGNORECASE,
+)
+_BACKGROUND = re.compile(
+    r"\b(?:ha(?:s|ve) (?:recently )?(?:shown|demonstrated|achieved|emerged|become|made|proven)|however|existing|"
+    r"conventional|traditional(?:ly)?|increasing(?:ly)? (?:interest|used|deployed)|remains?|often|typically|widely|"
+    r"is (?:crucial|essential|important|critical|fundamental)|requires)\b",
+    re.IGNORECASE,
+)
+_PROPOSAL = re.compile(r"\b(?:propos|introduc|present|aim|focus)\w*\b", re.IGNORECASE)
+# Words by which a sentence denies, or says with reserve, what it is about: readers should see them.
+RESERVED = re.compile(
+    r"\b(?:not|no|nor|never|neither|cannot|without|fail(?:s|ed)? to|doesn't|don't|hardly|rarely|little|"
+    r"may|might|could|can|suggests?|potential(?:ly)?|possib(?:le|ly)|likely|unclear|limited|only)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """A sentence of a paper with the paper's title; `part`: what it states in its abstract, where that is known."""
+
+    sentence: str
+    title: str
+    part: str = ""
+
+
+def parts_of(question: str) -> list[list[str]]:
+    """Return the words of each part of a question: what comes before and after its verb, or its preposition."""
+    words = words_in(question)
+    at = _middle(words, lambda word: stem(word) in _PIVOT_VERBS)
+    if at is None:
+        at = _middle(words, _PIVOT_WORDS.__contains__)
+    parts = [words] if at is None else [words[:at], words[at + 1 :]]
+    carrying = [[word for word in part if _carries(word)] for part in parts]
+    return [part for part in carrying if part]
+
+
+def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedder | None) -> NDArray[np.float64]:
+    """Return for each sentence how well it answers, from 0; `ANSWERS` and more if it is about every part."""
+    if not quotables:
+        return np.zeros(0)
+    parts = parts_of(question) or [list(words_in(question))]
+    stems = [{stem(word) for word in part} for part in parts]
+    words = [{stem(word) for word in words_in(each.sentence)} for each in quotables]
+    titles = {each.title: {stem(word) for word in words_in(each.title)} for each in quotables}
+    rare = {name: np.log1p(len(words) / max(sum(name in each for each in words), 1)) for part in stems for name in part}
+    own = np.array([[_share(part, found, rare) for part in stems] for found in words])
+    with_title = np.array(
+        [
+            [_share(part, found | titles[each.title], rare) for part in stems]
+            for each, found in zip(quotables, words, strict=True)
+        ]
+    )
+    fit = own.mean(axis=1)
+    if embedder:
+        texts = [
+            question,
+            *(" ".join(part) for part in parts),
+            *(" ".join(each.sentence.split()) for each in quotables),
+        ]
+        vectors = embedder.encode(texts).astype(np.float64)
+        near = vectors[1 + len(parts) :] @ vectors[: 1 + len(parts)].T
+        own = np.maximum(own, np.where(near[:, 1:] >= _NEAR, _COVERED_ALONE, 0))
+        with_title = np.maximum(with_title, own)
+        fit = (fit + near[:, 0]) / 2
+    least = _COVERED if len(parts) > 1 else _COVERED_ALONE
+    about = (with_title >= least).all(axis=1) & (own >= least).any(axis=1)
+    finds = np.array([_finds(each) for each in quotables])
+    scores = fit + _FINDS * finds + _IN_SENTENCE * (own >= _COVERED).all(axis=1)
+    answers = about & finds
+    return np.asarray(np.where(answers, np.maximum(scores, 0) + 1, np.maximum(scores, 0)))
+
+
+def _finds(quotable: Quotable) -> bool:
+    """Return whether a sentence states what was found, and not what is known or wanted."""
+    sentence = quotable.sentence
+    if quotable.part in ("problem", "task") or _BACKGROUND.search(sentence) or _PROPOSAL.search(sentence):
+        return False
+    return quotable.part == "result" or bool(_RESULT.search(sentence))
+
+
+def reserved_spans(text: str) -> list[tuple[int, int]]:
+    """Return where a sentence denies or hedges what it says."""
+    return [found.span() for found in RESERVED.finditer(text)]
+
+
+def _middle(words: Sequence[str], divides: Callable[[str], bool]) -> int | None:
+    """Return the first place of a dividing word that has words of a topic before and after it."""
+    for at, word in enumerate(words):
+        if divides(word) and any(map(_carries, words[:at])) and any(map(_carries, words[at + 1 :])):
+            return at
+    return None
+
+
+def _carries(word: str) -> bool:
+    return len(word) > 1 and word not in FUNCTION_WORDS and stem(word) not in _VAGUE
+
+
+def _share(part: Collection[str], found: Collection[str], rare: Mapping[str, float]) -> float:
+    return float(sum(rare[name] for name in part if name in found) / sum(rare[name] for name in part))
