@@ -55,6 +55,7 @@ from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrite_progress import asked_by, replace_set
 from paper_assets.stores.rewrites import (
     Attempt,
@@ -287,11 +288,12 @@ def ask_for_rewrites(warehouse: Warehouse, profile: Profile, day: date, *, now: 
 
 
 def waiting_by_profile(warehouse: Warehouse, *, config: RewritingConfig) -> dict[str, int]:
-    """Count the rewrites of each profile's days that wait for a person."""
+    """Count the rewrites that wait for a person, by profile; they expire with the list that they are of."""
     waiting = [item.item for item in unfinished_items(warehouse) if isinstance(known_step(item, config=config), Wait)]
     found: dict[str, set[str]] = {}
-    for (_, profile), items in asked_by(warehouse, waiting).items():
-        found.setdefault(profile, set()).update(items)
+    for (day, profile), items in asked_by(warehouse, waiting).items():
+        if day >= (latest_ranking_day(warehouse, profile) or day):
+            found.setdefault(profile, set()).update(items)
     return {profile: len(items) for profile, items in found.items()}
 
 

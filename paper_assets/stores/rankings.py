@@ -382,6 +382,24 @@ class DayOfPaper:
     below_threshold: bool
 
 
+def times_asked(warehouse: Warehouse, profile: str, *, before: date) -> dict[str, int]:
+    """Return in how many lists before a day each paper was one to rate, so that the list improves."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select paper_id, count(*)
+            from (
+                select unnest(from_json(header -> '$.questions', '["varchar"]')) as paper_id
+                from ranking_sets
+                where profile = $profile and day < $before::date
+            )
+            group by paper_id
+            """,
+            {"profile": profile, "before": before},
+        ).fetchall()
+    return dict(rows)
+
+
 def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: date | None = None) -> list[DayOfPaper]:
     """Return every day on which the paper was considered for the profile's list, the newest first.
 

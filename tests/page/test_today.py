@@ -1,6 +1,7 @@
 """Today: rating and undo with one key, with and without scripts; messages in view; other people's markup stays text."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date
 
@@ -54,10 +55,12 @@ def test_a_list_is_rated_with_as_many_keys_as_it_has_papers(nothing_rated: Page,
     first, second, third, fourth = listed(nothing_rated)
     with visitor(browser) as page:
         page.goto(nothing_rated.today)
+        expect(page).to_have_title(re.compile(r"^\(4\) traffic"))
         for key in "wlnw":  # no paper is chosen before the first key
             page.keyboard.press(key)
         pressed(page, fourth, "worth")
         expect(page.get_by_role("status")).to_contain_text("worth reading")
+        expect(page).to_have_title(re.compile(r"^traffic"))  # nothing is left to read
         keep_picture(page, "today-rated")
     assert ratings(nothing_rated) == {first: "worth", second: "later", third: "no", fourth: "worth"}
 
@@ -432,6 +435,10 @@ def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(
         expect(page.locator("small.seen")).to_have_count(3)
         assert seen_papers(warehouse, PROFILE) == frozenset(others)
         keep_picture(page, "today-seen")
+        page.keyboard.press("u")  # reverts what was done last
+        expect(page.locator("small.seen")).to_have_count(0)
+        page.get_by_role("button", name="All seen").click()
+        expect(page.locator("small.seen")).to_have_count(3)
         page.get_by_role("button", name="Mark unrated papers as unseen").click()
         expect(page.locator("small.seen")).to_have_count(0)
     assert seen_papers(warehouse, PROFILE) == frozenset()

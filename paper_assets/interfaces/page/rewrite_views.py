@@ -28,6 +28,7 @@ from paper_assets.rewriting.measures import Piece, marked
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, NextStep, Wait, Write
 from paper_assets.rewriting.writing import Writer
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
+from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrite_progress import claimed_items
 from paper_assets.stores.rewrites import (
     RewriteItem,
@@ -56,13 +57,17 @@ def list_rewrites(request: Request) -> Response:
     On a personal desk also those that a command made of papers in the profile's lists.
     """
     desk, profile, pauses = desk_of(request), profile_of(request), _pauses(desk_of(request))
-    groups: dict[str, list[Any]] = {"wait": [], "open": [], "done": []}
+    groups: dict[str, list[Any]] = {"wait": [], "open": [], "done": [], "expired": []}
     items = rewrites_of(desk.warehouse, profile=profile)
+    newest = latest_ranking_day(desk.warehouse, profile)
+    lasting = {item.item for item in rewrites_of(desk.warehouse, profile=profile, day=newest)} if newest else set()
+    expired = {item.item for item in items} - lasting
     if person_of(request) is None:
         items += rewrites_by_command(desk.warehouse, profile=profile)
     for item in items:
         row = isolate(f"The rewrite of {item.paper_id}", lambda item=item: _row(desk, item, pauses))  # type: ignore[misc]
-        groups["open" if isinstance(row, Unshown) else row["group"]].append(row)
+        group = "open" if isinstance(row, Unshown) else row["group"]
+        groups["expired" if newest and group == "wait" and item.item in expired else group].append(row)
     return page(
         request,
         "rewrites.html.jinja",

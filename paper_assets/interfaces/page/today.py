@@ -53,7 +53,14 @@ from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
 from paper_assets.small_files import file_state
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
-from paper_assets.stores.rankings import StoredRanking, listed_by_day, ranking, ranking_days, ranking_inputs
+from paper_assets.stores.rankings import (
+    StoredRanking,
+    listed_by_day,
+    ranking,
+    ranking_days,
+    ranking_inputs,
+    times_asked,
+)
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 from paper_assets.text.sentences import cut_with_ellipsis
@@ -65,6 +72,7 @@ _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_SEARCHES = 6  # interests offered to search for where the list is empty
+_MOST_ASKED = 2  # times that a rating is asked for
 _LONGEST_INTEREST = 30  # characters of an interest in a row
 
 
@@ -290,8 +298,13 @@ def _layout(request: Request) -> str:
 
 
 def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) -> list[PaperRow]:
-    """Return papers outside the list whose rating would improve it most."""
-    ids = [paper_id for paper_id in stored.header.get("questions") or () if paper_id not in listed]
+    """Return papers outside the list whose rating would improve it most; none that was passed over twice."""
+    asked = times_asked(warehouse, stored.profile, before=stored.day)
+    ids = [
+        paper_id
+        for paper_id in stored.header.get("questions") or ()
+        if paper_id not in listed and asked.get(paper_id, 0) < _MOST_ASKED
+    ]
     return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, ids))]
 
 

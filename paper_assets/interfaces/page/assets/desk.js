@@ -81,7 +81,7 @@ async function fetched(address, options) {
   const answer = await fetch(address, { credentials: "same-origin", ...options });
   const text = await answer.text();
   const html = (answer.headers.get("content-type") || "").includes("html");
-  return { ok: answer.ok, text, page: html ? new DOMParser().parseFromString(text, "text/html") : null };
+  return { ok: answer.ok, status: answer.status, text, page: html ? new DOMParser().parseFromString(text, "text/html") : null };
 }
 
 function faultOf({ text, page }) {
@@ -190,12 +190,17 @@ async function sendRating(entry, rating, replaced = null) {
   if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
   for (const id of ["all-seen", "progress"]) swap(id, answer.page);
+  if (answer.page.getElementById(entry.id)) document.title = answer.page.title; // it counts what is unread
   say(note, false, { seen: inRow });
 }
 
 // Revert the latest rating of this tab, also one that is still being sent, and nothing else.
 function undo() {
-  const last = given.pop();
+  const last = given.pop(), unseen = document.querySelector('#all-seen button[value="none"]');
+  if (!last && unseen && sessionStorage.seen === location.pathname) {
+    delete sessionStorage.seen;
+    return unseen.click();
+  }
   if (!last) return say("There is no rating to undo in this tab.");
   const article = document.getElementById(last.id);
   if (article) {
@@ -210,6 +215,8 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.preview && event.submitter && event.submitter.id === "see") {
     event.preventDefault();
     preview(form);
+  } else if (form.id === "all-seen") {
+    sessionStorage.seen = event.submitter.value === "all" ? location.pathname : "";
   } else if (form.matches("form.rate")) {
     event.preventDefault();
     const article = form.closest("article"), word = event.submitter.dataset.word;
@@ -259,6 +266,10 @@ async function preview(form) {
     const answer = await fetched(form.dataset.preview, { method: "POST", body: fields(form) });
     if (turn !== asked) return; // the reader typed on
     const { page } = answer;
+    if (answer.status === 503) { // another process writes, as a ranking does
+      waiting = setTimeout(() => preview(form), 3000);
+      return say("The preview follows when the ranking that is under way has written its result.", false, { near });
+    }
     if (!page || page.getElementById("fault")) return say(`Could not make the preview: ${faultOf(answer)}`, true, { near });
     document.getElementById("preview").replaceChildren(...page.getElementById("preview").childNodes);
     showFieldFaults(form, page);
