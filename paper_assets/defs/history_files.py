@@ -20,6 +20,7 @@ DATABASES = (RUNS, INDEX, Path("schedules", "schedules.db"))
 HISTORY = ("history", "schedules", "storage")  # folders of the history
 _IN_PROGRESS = ("STARTING", "STARTED", "CANCELING")
 _ENDS = ("start", "end")
+_CODE = re.compile(r"^(?:[\w.]+: )?[A-Z_]{4,}: ")  # an error's class and code before its sentence
 _ELSEWHERE = re.compile(rb"^(?:run_)?storage:", re.MULTILINE)  # in the settings: the history is not in these files
 
 
@@ -72,6 +73,19 @@ def runs_in_files(dagster_home: Path, *, most: int) -> list[PastRun] | None:
             rows = file.execute(query, [most]).fetchall()
         return [_past_run(json.loads(body), status, start, end) for status, body, start, end in rows]
     except (sqlite3.Error, OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def failure_in_files(dagster_home: Path, run_id: str) -> str | None:
+    """Return why a step of a run failed, from the log in which Dagster 1.13 keeps it; None if that is not known."""
+    query = "select event from event_logs where dagster_event_type = 'STEP_FAILURE' order by id limit 1"
+    try:
+        with _opened((dagster_home / RUNS).with_suffix("") / f"{run_id}.db") as file:
+            found = file.execute(query).fetchone()
+        data = json.loads(found[0])["dagster_event"]["event_specific_data"]
+        reason = (data["user_failure_data"] or {}).get("description") or data["error"]["message"]
+        return _CODE.sub("", reason.strip().splitlines()[0]) or None
+    except (sqlite3.Error, OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
         return None
 
 

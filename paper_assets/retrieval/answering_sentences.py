@@ -101,8 +101,8 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
     about = (with_title >= least).all(axis=1) & (own >= least).any(axis=1)
     finds = np.array([_finds(each) for each in quotables])
     scores = fit + _FINDS * finds + _IN_SENTENCE * (own >= _COVERED).all(axis=1)
-    answers = about & finds
-    return np.asarray(np.where(answers, np.maximum(scores, 0) + 1, np.maximum(scores, 0)))
+    nearest = np.clip(scores / 2, 0, 0.99 * ANSWERS)
+    return np.asarray(np.where(about & finds, ANSWERS + nearest, nearest))
 
 
 def _finds(quotable: Quotable) -> bool:

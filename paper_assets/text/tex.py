@@ -246,7 +246,7 @@ def _with_marks(text: str, marked: Sequence[tuple[int, int]]) -> str:
     return text
 
 
-_SIGNS_OF_TEX = ("$", "\\", "--", "``", "~")
+_SIGNS_OF_TEX = ("{", "$", "\\", "--", "``", "~")
 
 
 def _has_tex(text: str) -> bool:
@@ -284,6 +284,9 @@ def _words_alone(source: str) -> str | None:
     return None if any(sign in words for sign in "\\{}^_") and "://" not in words else words
 
 
+_NUMBER_GROUP = re.compile(r"(?<![\\\w}])\{(\d[\d.,]*)\}|(?<=\d)\{(\d*)\}(?=\d)")  # {99}%, 9{}408
+
+
 def _plain_words(text: str) -> str:
     """Convert dashes, quotation marks, accents, fonts and links outside mathematics to characters."""
     if "--" in text:
@@ -292,6 +295,7 @@ def _plain_words(text: str) -> str:
             for at, part in enumerate(_ADDRESSES.split(text))
         )
     text = _QUOTED.sub(r"“\1”", text) if "``" in text else text
+    text = _NUMBER_GROUP.sub(lambda found: found[1] or found[2] or "", text) if "{" in text else text
     if "~" in text:
         text = "".join(part if at % 2 else _TIE_ALONE.sub(" ", part) for at, part in enumerate(_ADDRESSES.split(text)))
     if "\\" not in text:

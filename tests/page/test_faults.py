@@ -201,6 +201,8 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     client: TestClient, page_of_a_year: Page
 ) -> None:
     import dagster as dg
+    from dagster._core.events import DagsterEvent, StepFailureData, UserFailureData
+    from dagster._utils.error import serializable_error_info_from_exc_info
 
     from paper_assets.defs.instance import latest_runs, open_instance
 
@@ -227,11 +229,25 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
             status=dg.DagsterRunStatus.SUCCESS,
         )
     )
+    failed = dg.DagsterRun(
+        job_name="rewrites", run_id="00000000-0000-4000-8000-000000000003", status=dg.DagsterRunStatus.FAILURE
+    )
+    instance.add_run(failed)
+    reason = dg.Failure("LLM_ERROR: the language model refused the key")
+    data = StepFailureData(
+        error=serializable_error_info_from_exc_info((type(reason), reason, None)),
+        user_failure_data=UserFailureData(label="failure", description=reason.description),
+    )
+    event = DagsterEvent(
+        event_type_value="STEP_FAILURE", job_name="rewrites", step_key="rewrites", event_specific_data=data
+    )
+    instance.report_dagster_event(event, failed.run_id)
     answer = client.get("/health").text
+    assert "failure: the language model refused the key</td>" in answer
     assert "No run is recorded yet" not in answer and "success" in answer
     assert "<td>embeddings</td>" in answer and "<td>2 March 2026 to 4 March 2026</td>" in answer
     read = runs_in_files(folder, most=9)
-    assert read == latest_runs(folder, most=9) and [run.status for run in read] == ["success", "started"]
+    assert read == latest_runs(folder, most=9) and [run.status for run in read] == ["failure", "success", "started"]
     settings = folder / "dagster.yaml"
     kept = settings.read_bytes()
     settings.write_bytes(kept + b"\nstorage:\n  postgres: {}\n")

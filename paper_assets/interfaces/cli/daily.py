@@ -53,7 +53,8 @@ def up(
     `up.log` in the data folder.
     """
     settings = read_settings()
-    environ = {**os.environ, "DAGSTER_HOME": str(dagster_home().absolute())}
+    graph = f"http://127.0.0.1:{graph_port}"  # where the desk's Health leads
+    environ = {**os.environ, "DAGSTER_HOME": str(dagster_home().absolute()), "PAPER_ASSETS_GRAPH": graph}
     services = [graph_service("-p", str(graph_port)), desk_service(port), backup_service()]
     sys.exit(keep_up(services, settings.home, environ, say=say, verbose=verbose))
 

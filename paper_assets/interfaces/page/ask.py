@@ -31,6 +31,7 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
+from paper_assets.retrieval.answering_sentences import parts_of
 from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.papers import latest_day
@@ -117,6 +118,7 @@ def show_answer(request: Request) -> Response:
         longest=LONGEST_QUESTION,
         unanswered=UNANSWERED,
         nearest=NEAREST,
+        parts=len(parts_of(typed.question)),
         empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
         text=typed.question,

@@ -4,6 +4,7 @@ The page only starts a command and shows how far it is. The command continues wh
 are in Dagster's UI.
 """
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -46,6 +47,7 @@ from paper_assets.stores.rankings import latest_ranking_day, ranking_inputs
 
 DAYS = (3, 7, 14)
 _DEFAULT_DAYS = 7
+_EMBEDDED = re.compile(r"([\d,]+) of ([\d,]+) papers? embedded")
 _REFRESH = 2  # seconds
 _NEWEST_RUNS = 5  # among which a fetch in progress is found
 _PATIENCE = 120.0  # seconds to wait for the removal of the example, which takes a few
@@ -63,11 +65,15 @@ def show_first(request: Request) -> Response:
         return redirect_with_note(request, f"/p/{profile}", f"Your list is ready.{rest if unprepared else ''}")
     running = job is not None and job.needed
     stored = sum(paper_counts(desk.warehouse).values())
+    making = under_way(desk, profile) if running else None
+    embedded = _EMBEDDED.search(making or "")
     return page(
         request,
         "first.html.jinja",
         job=job,
         running=running,
+        making=making,
+        embedded=[int(number.replace(",", "")) for number in embedded.groups()] if embedded else None,
         refresh=f"{_REFRESH}; url=/p/{profile}/first?watch=1" if running else None,
         fetched=sum(job.counts.values()) if job else 0,
         categories=[category_name(code) for code in followed_categories(desk.settings)],

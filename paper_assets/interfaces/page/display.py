@@ -1,6 +1,7 @@
 """Show texts of papers: titles, formulae, the parts of an abstract; a fault is shown where the text would be."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from paper_assets import announcements
 from paper_assets.digests.entry import source_link
 from paper_assets.digests.html import environment
 from paper_assets.errors import PaperAssetsError
+from paper_assets.retrieval.answering_sentences import reserved_spans
 from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.text.abstracts import named_parts
 from paper_assets.text.cleaning import one_line, without_controls
@@ -21,6 +23,10 @@ from paper_assets.text.numbers import count_of, percent
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.tex import MathText, html_with_mathml
 
+_DIVIDED = re.compile(r"\b(?<!-)([A-Za-z]{2,})- (?!(?:and|or|to|nor|vs|versus)\b)([a-z]{2,})\b")
+_HYPHENATED = re.compile(
+    r"self|non|multi|cross|semi|well|high|low|real|fine|long|short|end|large|small|two|three", re.I
+)
 _TEXTS_KEPT = 4_096  # titles and abstracts whose HTML is kept; an abstract has about 1.5 KB
 
 T = TypeVar("T")
@@ -39,6 +45,7 @@ def templates() -> jinja2.Environment:
         "percent": percent,
         "maths": with_mathml,
         "in_parts": with_parts,
+        "with_reserve": with_reserve,
     }
     page_environment.globals |= {
         "isolated": _isolated_macro,
@@ -121,6 +128,12 @@ def readable_title(text: str) -> str:
 def with_mathml(text: str, marked: Sequence[tuple[int, int]] = ()) -> Markup:
     """Return a title or abstract as HTML with its formulae as MathML, and `marked` spans marked."""
     return _html_of(text.source if isinstance(text, MathText) else str(text), tuple(marked))
+
+
+def with_reserve(quote: str) -> Markup:
+    """Return a quotation as HTML: words that a PDF divided at the end of a line joined, denials and hedges marked."""
+    joined = _DIVIDED.sub(lambda found: found[1] + ("-" if _HYPHENATED.fullmatch(found[1]) else "") + found[2], quote)
+    return with_mathml(joined, reserved_spans(joined))
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)

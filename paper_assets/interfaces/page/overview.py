@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from paper_assets.defs.history_files import runs_in_files
+from paper_assets.defs.history_files import failure_in_files, runs_in_files
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidProfile, PaperAssetsError
 from paper_assets.interfaces.background import last_job
@@ -93,6 +93,8 @@ def show_health(request: Request) -> Response:
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
         partitions_in_words=partitions_in_words,
+        reason_of=lambda run: failure_in_files(_dagster_home(desk), run.run_id),
+        graph=desk.environ.get("PAPER_ASSETS_GRAPH"),
         assets_in_words=assets_in_words,
         model=isolate("The use of the language model", lambda: model_use(desk)),
         hours=hours_in_words(settings),
@@ -132,9 +134,13 @@ def _day_in_words(key: str) -> str:
     return key
 
 
+def _dagster_home(desk: Desk) -> Path:
+    return Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
+
+
 def _runs(desk: Desk) -> list[object]:
     """Return the last runs of this desk's Dagster instance; none where Dagster has stored no history."""
-    folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
+    folder = _dagster_home(desk)
     if not (folder / _HISTORY).is_dir():
         return []
     runs = runs_in_files(folder, most=_MOST_RUNS)
