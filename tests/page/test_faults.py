@@ -44,7 +44,7 @@ def failing(chosen: Any, function: Any) -> Any:
     return call
 
 
-@pytest.mark.parametrize(("module", "name"), [(today, "brief_of"), (content, "entry_of")])
+@pytest.mark.parametrize(("module", "name"), [(today, "row_of"), (content, "entry_of")])
 def test_a_paper_that_cannot_be_shown_has_a_line_in_its_place(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: Any, name: str
 ) -> None:
@@ -60,15 +60,6 @@ def test_a_paper_that_cannot_be_shown_has_a_line_in_its_place(
     places = [answer.text.index(text) for text in (f'"paper-{first}"', line, f'"paper-{third}"')]
     assert places == sorted(places) and answer.text.count(f"{second} ") == 1
     assert second in caplog.text and "planted" in caplog.text
-
-
-def test_a_row_that_cannot_be_made_leaves_the_paper(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = client.get(f"/p/{PROFILE}").text
-    first = re.findall(r'<article id="paper-([^"]+)"', whole)[0]
-    monkeypatch.setattr(today, "row_of", failing(lambda each: each.paper_id == first, today.row_of))
-    answer = client.get(f"/p/{PROFILE}")
-    assert answer.status_code == 200
-    assert answer.text.count("<article") == whole.count("<article")
 
 
 def test_a_question_that_cannot_be_shown_leaves_the_view(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
