@@ -108,21 +108,6 @@ def test_the_first_paper_has_a_colour_and_a_paper_below_the_threshold_has_none(
         keep_picture(page, "map-far")
 
 
-def test_a_label_of_the_map_covers_no_dot_or_number_on_a_phone_where_there_is_room(
-    page_of_a_year: Page, browser: Browser
-) -> None:
-    covered = """() => [...document.querySelectorAll('.chart .label')].flatMap((label) => {
-      const box = label.getBoundingClientRect();
-      const obstacles = [...document.querySelectorAll('.chart circle, .chart .place')];
-      return obstacles.map((each) => each.getBoundingClientRect()).filter((dot) =>
-        dot.left < box.right - 1 && dot.right > box.left + 1 && dot.top < box.bottom - 4 && dot.bottom > box.top + 4);
-    }).length"""
-    with visitor(browser, width=390) as page:
-        page.goto(f"{page_of_a_year.today}/map?span=month")
-        expect(page.locator(".chart .label")).to_have_count(2)
-        assert page.evaluate(covered) == 0
-
-
 def test_the_numbers_of_papers_at_one_place_of_the_map_can_all_be_read() -> None:
     spots = {"a": (0.3, 0.3), "b": (0.3, 0.302), "c": (0.31, 0.3), "d": (0.9, 0.9)}
     papers = [
@@ -143,7 +128,7 @@ def test_letters_and_dots_of_the_map_are_large_enough_on_a_phone(page_of_a_year:
     widths = "all => all.map((each) => each.getBoundingClientRect().width)"
     with visitor(browser, width=390) as page:
         page.goto(f"{page_of_a_year.today}/map?span=month")
-        letters = page.locator(".chart .label, .chart .place")
+        letters = page.locator(".chart .place")
         assert letters.count() > 2
         assert min(letters.evaluate_all(heights)) >= 11, "pixels"
         assert min(page.locator(".chart circle:not(.mark)").evaluate_all(widths)) >= 8

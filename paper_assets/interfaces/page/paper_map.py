@@ -1,7 +1,7 @@
 """The map: the papers of a window or month, similar ones near each other, coloured by interest, with ratings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -14,48 +14,20 @@ from paper_assets.interfaces.page.display import as_sentence, isolate
 from paper_assets.learning.ratings import IN_WORDS, ratings_by_id
 from paper_assets.pipeline.paper_map import PlacedPaper, paper_map
 from paper_assets.stores.rankings import ranking
-from paper_assets.text.sentences import cut_with_ellipsis
 
 _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
-_LONGEST_LABEL = 48  # characters
 _WIDTH, _HEIGHT = 100, 70  # of the map, in its own units
-# On a phone, where letters and dots are largest on the map (desk.css): what is free there is free on a wide screen.
-_LETTER, _LINE = 1.95, 3.0  # width of a letter, and height of a label above its base line
-_DESCENT = 0.8  # of letters below the base line
-_BESIDE = (-4.4, 6.6, -8.0, 10.2)  # from the centre of a dot to the base line of a label above or below it
-_DOT = 3.5  # half the width of the largest dot, with its edge
-_EDGE = 3.0  # that a label may reach beyond the outermost dots
-_MOST_TRIED = 24  # papers beside which a label is tried
 _NUMBER = 2.2  # size of a place's number, and how far below another one it is moved
 _SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The papers of one interest (None: of no interest), with the place of its label's base line on the map."""
+    """The papers of one interest (None: of no interest)."""
 
     interest: str | None
     papers: tuple[PlacedPaper, ...]
-    x: float = 0.0
-    y: float = 0.0
-
-    @property
-    def middle(self) -> float:
-        """The middle of the label in the map's units: near its paper, and so that both ends stay on the map."""
-        half = _LETTER * len(self.label) / 2
-        return min(max(_WIDTH * self.x, half - _EDGE), _WIDTH + _EDGE - half)
-
-    @property
-    def box(self) -> tuple[float, float, float, float]:
-        """The label's left, top, right and bottom in the map's units."""
-        half = _LETTER * len(self.label) / 2
-        return self.middle - half, _HEIGHT * self.y - _LINE, self.middle + half, _HEIGHT * self.y + _DESCENT
-
-    @property
-    def label(self) -> str:
-        """The interest, cut for the map."""
-        return cut_with_ellipsis(self.interest or "", _LONGEST_LABEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +70,7 @@ def show_map(request: Request) -> Response:
         drawn = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
         if hasattr(drawn, "papers"):
             places, threshold = _places(desk, profile, day)
-            groups = _groups(drawn.papers, interests_of(desk, profile), threshold, numbers(drawn.papers, places))
+            groups = _groups(drawn.papers, interests_of(desk, profile), threshold)
             values |= {"map": drawn, "groups": groups, "places": places}
         else:
             values["fault"] = f"{drawn}."
@@ -126,9 +98,7 @@ def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]
     return {row["paper_id"]: row["rank"] for row in listed}, _SHELF if threshold is None else float(threshold)
 
 
-def _groups(
-    papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float, places: Sequence[Number]
-) -> list[Group]:
+def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
     """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
     interests = [
         *interests,
@@ -139,29 +109,4 @@ def _groups(
     for placed in papers:
         near = placed.paper.shown or placed.paper.relevance >= threshold
         members[placed.paper.nearest if near and placed.paper.nearest in members else None].append(placed)
-    groups: list[Group] = []
-    for interest, members_of_interest in members.items():
-        near_first = sorted(members_of_interest, key=lambda placed: placed.paper.relevance, reverse=True)[:_MOST_TRIED]
-        group = Group(interest=interest, papers=tuple(members_of_interest))
-        tried = [replace(group, x=placed.x, y=placed.y + dy / _HEIGHT) for placed in near_first for dy in _BESIDE]
-        groups.append(min(tried, key=lambda label: _covered(label, papers, groups, places), default=group))
-    return groups
-
-
-def _covered(label: Group, papers: Sequence[PlacedPaper], groups: Sequence[Group], places: Sequence[Number]) -> int:
-    """Return how many dots a label would cover; a number of a place counts as several, and a label that covers another
-    one or leaves the map above or below as many."""
-    left, top, right, bottom = label.box
-    covered = sum(
-        left - reach < _WIDTH * placed.x < right + reach and top - reach < _HEIGHT * placed.y < bottom + reach
-        for placed, reach in ((placed, _DOT * (0.7 + placed.paper.relevance) / 1.7) for placed in papers)
-    )
-    covered += 5 * sum(
-        left < number.x + _NUMBER and number.x < right and top < number.y and number.y - _NUMBER < bottom
-        for number in places
-    )
-    for other in groups:
-        if other.interest and other.papers:
-            box = other.box
-            covered += 1000 * (left < box[2] and box[0] < right and top < box[3] and box[1] < bottom)
-    return covered + 1000 * (top < -2 or bottom > _HEIGHT + 2)
+    return [Group(interest=interest, papers=tuple(papers)) for interest, papers in members.items()]

@@ -77,6 +77,17 @@ if (main().dataset.refresh) {
   setTimeout(() => (address ? location.replace(address) : location.reload()), 1000 * Number(seconds));
 }
 
+// Back returns to the paper from which the reader left.
+const left = `left ${location.pathname}${location.search}`;
+addEventListener("pagehide", () => {
+  const article = document.activeElement && document.activeElement.closest("article[id]");
+  if (article) sessionStorage.setItem(left, article.id);
+});
+addEventListener("load", () => {
+  const article = document.getElementById(sessionStorage.getItem(left) || "");
+  if (article && performance.getEntriesByType("navigation")[0].type === "back_forward") select(article);
+});
+
 async function fetched(address, options) {
   const answer = await fetch(address, { credentials: "same-origin", ...options });
   const text = await answer.text();
