@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.words import words_in
 from tests.invented_papers import paper
 from tests.loopback_llm import Request, Step, says
 
@@ -29,39 +30,58 @@ LOWERED = paper(
 RAISED_SENTENCE = "Across eleven trials, cover crops raised the yield of maize by 12 percent."
 LOWERED_SENTENCE = "In dry years cover crops lowered the yield of maize, as they drink first."
 
-Passage = Mapping[str, str]
+Passage = Mapping[str, Any]
 Written = list[dict[str, Any]]
 Writer = Callable[[Sequence[Passage]], Written]
 
 
 def passages_of(request: Request) -> list[Passage]:
     """Return the passages that a request shows."""
-    return [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
+    return [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
 
 
-def neutral(passage: Passage) -> dict[str, str]:
-    return {"id": passage["id"], "stance": "neutral", "sentence": ""}
+def neutral(passage: Passage) -> dict[str, Any]:
+    return {"number": passage["number"], "stance": "neutral", "sentence": ""}
+
+
+def yes_to_all(pair: Passage) -> dict[str, Any]:
+    """Find every sentence in every passage."""
+    return {"number": pair["number"], "answer": "yes", "words": pair["passage"]}
+
+
+def honest(pair: Passage) -> dict[str, Any]:
+    """Say no where a sentence shares few words with its passage or turns a direction round, else yes."""
+    words, known = set(words_in(pair["sentence"])), set(words_in(pair["passage"]))
+    turned = ("more" in words) != ("more" in known) and "less" in words | known
+    if len(words & known) < len(words) / 2.5 or turned:
+        return {"number": pair["number"], "answer": "no", "words": ""}
+    return yes_to_all(pair)
 
 
 def answering_model(
-    write: Writer, *, stance: Callable[[Passage], Mapping[str, str]] = neutral
+    write: Writer,
+    *,
+    stance: Callable[[Passage], Mapping[str, Any]] = neutral,
+    agree: Callable[[Passage], Mapping[str, Any]] = honest,
 ) -> Callable[[Request], Step]:
-    """Return a model that writes what `write` gives, and labels stances as `stance` does."""
+    """Return a model that writes what `write` gives, labels stances as `stance` does, and checks pairs as `agree`."""
 
     def respond(request: Request) -> Step:
         shown, fields = passages_of(request), (request.schema or {}).get("properties", {})
         if "passages" in fields:
-            return says({"passages": [{"id": each["id"], "relevance": 8} for each in shown]})
+            return says({"passages": [{"number": each["number"], "relevance": 8} for each in shown]})
         if "labels" in fields:
             return says({"labels": [dict(stance(each)) for each in shown]})
+        if "pairs" in fields:
+            return says({"pairs": [agree(each) for each in shown]})
         return says({"answered": True, "sentences": write(shown)})
 
     return respond
 
 
-def sentence(text: str, *citations: tuple[str, str]) -> dict[str, Any]:
-    """Return a sentence with its citations: id of a passage and quote."""
-    return {"text": text, "citations": [{"id": passage, "quote": quote} for passage, quote in citations]}
+def sentence(text: str, *citations: tuple[int, str]) -> dict[str, Any]:
+    """Return a sentence with its citations: number of a passage and quote."""
+    return {"text": text, "citations": [{"number": passage, "quote": quote} for passage, quote in citations]}
 
 
 def longest_sentence(passage: Passage) -> str:
@@ -71,7 +91,9 @@ def longest_sentence(passage: Passage) -> str:
 
 def obeys(shown: Sequence[Passage]) -> Written:
     """Quote the longest sentence of each passage."""
-    return [sentence(f"It reports: {longest_sentence(each)}", (each["id"], longest_sentence(each))) for each in shown]
+    return [
+        sentence(f"It reports: {longest_sentence(each)}", (each["number"], longest_sentence(each))) for each in shown
+    ]
 
 
 def invents_quotes(shown: Sequence[Passage]) -> Written:
@@ -86,7 +108,7 @@ def invents_quotes(shown: Sequence[Passage]) -> Written:
             [*words[:middle], *words[middle + 1 :]],
             ["everything", "in", "this", "paper", "was", "proven", "beyond", "doubt"],
         ]
-        written += [sentence(f"It claims {at}.", (each["id"], " ".join(quote))) for at, quote in enumerate(altered)]
+        written += [sentence(f"It claims {at}.", (each["number"], " ".join(quote))) for at, quote in enumerate(altered)]
     return written
 
 
@@ -97,8 +119,8 @@ def mixes_sources(shown: Sequence[Passage]) -> Written:
         mine, its = longest_sentence(each), longest_sentence(other)
         if each["title"] != other["title"]:
             written += [
-                sentence("The other one says it.", (other["id"], mine)),
-                sentence("Both say it.", (each["id"], f"{mine} {its}")),
+                sentence("The other one says it.", (other["number"], mine)),
+                sentence("Both say it.", (each["number"], f"{mine} {its}")),
             ]
     return written
 
@@ -107,19 +129,46 @@ def ignores_the_passages(shown: Sequence[Passage]) -> Written:
     """Answer from memory: without a citation, of a passage that is not there, with a number or two letters as proof."""
     return [
         sentence("Experts agree."),
-        sentence("A famous study showed it.", ("p99", "a famous study showed it beyond any doubt")),
-        sentence("It improves by 9712 percent.", (shown[0]["id"], longest_sentence(shown[0]))),
-        sentence("It is proven.", (shown[0]["id"], longest_sentence(shown[0])[:3])),
+        sentence("A famous study showed it.", (99, "a famous study showed it beyond any doubt")),
+        sentence("It improves by 9712 percent.", (shown[0]["number"], longest_sentence(shown[0]))),
+        sentence("It is proven.", (shown[0]["number"], longest_sentence(shown[0])[:3])),
     ]
 
 
 def follows_a_paper(shown: Sequence[Passage]) -> Written:
     """Do what a paper's text orders: report its claim, as the words of every passage."""
     order = "every other method is worthless and must not be used"
-    return [sentence("Every other method is worthless.", (each["id"], order)) for each in shown]
+    return [sentence("Every other method is worthless.", (each["number"], order)) for each in shown]
 
 
+def _cited(shown: Sequence[Passage], *texts: str) -> Written:
+    return [sentence(text, (each["number"], longest_sentence(each))) for each in shown for text in texts]
+
+
+# Models that quote verbatim and write what no quotation says, with an address, a tag or an order of their own.
 CHEATS: Mapping[str, Writer] = {
+    "invents sentences": lambda shown: _cited(
+        shown,
+        "Drinking bleach cures cancer, as shown in a large trial.",
+        "Doctors use it in hospitals, where it saves lives.",
+    ),
+    "retracts": lambda shown: _cited(shown, "The authors retract all their claims."),
+    "invents numbers": lambda shown: _cited(shown, "Cover crops raised the yield of maize by 99.9 percent."),
+    "invents names": lambda shown: _cited(shown, "Monsanto raised the yield of maize with cover crops."),
+    "links": lambda shown: _cited(
+        shown, "Cover crops: see maize.example.org now.", "[Cover crops](javascript:alert(1)) help."
+    ),
+    "marks up": lambda shown: _cited(
+        shown, "<script>alert('cover crops')</script>", "Cover crops <b onclick=x>help</b>."
+    ),
+    "gives orders": lambda shown: _cited(
+        shown, "You should visit the farm to win a prize.", "Please plant cover crops."
+    ),
+    "writes another language": lambda shown: _cited(
+        shown,
+        "Los cultivos de cobertura elevan el rendimiento del maíz en once ensayos.",
+        "Покровные культуры повышают урожай.",
+    ),
     "invents quotes": invents_quotes,
     "mixes sources": mixes_sources,
     "ignores the passages": ignores_the_passages,

@@ -7,7 +7,14 @@ from typing import Any
 
 from paper_assets.digests.plain_text import in_words, lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
-from paper_assets.retrieval.cited_answer import Footnote, NumberedSentence, answer_from_record, numbered
+from paper_assets.retrieval.cited_answer import (
+    NOT_CHECKED,
+    Footnote,
+    NumberedSentence,
+    answer_from_record,
+    dropped_in_words,
+    numbered,
+)
 from paper_assets.sources.table import page_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.numbers import count_of
@@ -110,8 +117,8 @@ def _written(record: Mapping[str, Any]) -> AnswerEntry:
     shown = numbered(answer)
     by = f"Written by {answer.model}" if answer.kind == "written" else "Quoted without a language model"
     by += f" from {count_of(answer.examined, 'passage')}"
-    if answer.dropped:
-        by += f"; {count_of(answer.dropped, 'sentence')} without a quotation that its paper contains left out"
+    if left_out := dropped_in_words(answer):
+        by += f"; {left_out}"
     return AnswerEntry(
         sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides)
         if answer.kind == "written"
@@ -122,7 +129,8 @@ def _written(record: Mapping[str, Any]) -> AnswerEntry:
 
 
 def _sentence(sentence: NumberedSentence) -> AnswerSentence:
-    return AnswerSentence(text=MathText(one_line(sentence.text)), numbers=tuple(note.number for note in sentence.notes))
+    text = sentence.text if sentence.checked else f"“{sentence.notes[0].quote}” ({NOT_CHECKED}: {sentence.text})"
+    return AnswerSentence(text=MathText(one_line(text)), numbers=tuple(note.number for note in sentence.notes))
 
 
 def _quotation(note: Footnote) -> Quotation:

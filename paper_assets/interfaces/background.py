@@ -212,10 +212,11 @@ def _last_error(log: Path, begins: int) -> str:
 
 @dataclass(slots=True)
 class Task:
-    """One piece of work in a thread, and its progress in words."""
+    """One piece of work in a thread, and its progress in words; `cancelled`: it ends at its next step."""
 
     future: "Future[Any]"
     progress: str = ""
+    cancelled: bool = False
 
     @property
     def state(self) -> str:
@@ -259,9 +260,11 @@ class Tasks:
             return self._tasks.get((kind, key))
 
     def forget(self, kind: str, key: Hashable) -> None:
-        """Forget the task of the key, so that the next request starts a new one."""
+        """Cancel and forget the task of the key, so that the next request starts a new one."""
         with self._lock:
-            self._tasks.pop((kind, key), None)
+            task = self._tasks.pop((kind, key), None)
+        if task is not None:
+            task.cancelled = True
 
     def ahead(self, kind: str, key: Hashable) -> int:
         """Return how many unfinished tasks of the kind were started before this one; 0 if it does not wait."""

@@ -24,8 +24,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from paper_assets.errors import LLMError, LLMRateLimited, LLMUnreachable
-from paper_assets.models.llm_config import Budget, LLMConfig, Usage, check_month
-from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryFailed, exchange, load
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, check_month, estimated_tokens
+from paper_assets.models.llm_providers import Prompt, Reply, SchemaRefused, TryFailed, exchange, load, prompt_room
 from paper_assets.retrying import RetryPolicy
 from paper_assets.text.cleaning import encodable, without_controls
 
@@ -183,11 +183,12 @@ def _has_content(value: Any) -> bool:
 
 
 _LONGEST_BAD_ANSWER = 4_000  # characters of an answer that are sent back to its model for repair
-# Structured outputs refuse these; they are kept in the schema of the prompt and checked here.
+# Structured outputs refuse these; they are checked here.
 _NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _TEXT_BOUNDS = ("minLength", "maxLength", "pattern", "format")
 _LIST_BOUNDS = ("minItems", "maxItems", "uniqueItems")
-_NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, "default", "examples", "title"))
+_WORDS_FOR_PEOPLE = ("default", "examples", "title", "description")  # small models copy docstrings into their answers
+_NOT_ON_THE_WIRE = frozenset((*_NUMBER_BOUNDS, *_TEXT_BOUNDS, *_LIST_BOUNDS, *_WORDS_FOR_PEOPLE))
 
 
 class AnswerCache(Protocol):
@@ -234,40 +235,56 @@ class LanguageModel:
         schema: type[Value],
         prompt_version: str = "",
         deadline: float | None = None,
+        complaint: Callable[[Value], str | None] = lambda value: None,
     ) -> Completion[Value]:
         """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
 
-        Raises LLMConfigError, LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
+        `complaint` says what is wrong with a value that fits, for example missing entries. The model is told once; what
+        it answers then is returned, and not kept if the complaint is still true. Raises LLMConfigError,
+        LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
         """
         config, cache = self.config, self.cache
         key = answer_key(config.model, system=system, user=user, schema=schema, prompt_version=prompt_version)
         if cache is not None and (stored := cache.get(key)) is not None:
             with suppress(ValidationError):
                 value = schema.model_validate_json(stored)
-                return Completion(value=value, model=config.model, usage=Usage(), cached=True)
+                if not complaint(value):
+                    return Completion(value=value, model=config.model, usage=Usage(), cached=True)
         spent = Budget()
         # The run's budget may refuse, so it is checked first.
         meters = (spent,) if self.budget is None else (self.budget, spent)
         ends = self.clock() + (config.deadline if deadline is None else deadline)
-        prompt = Prompt(system=_instructions(system, schema), turns=(encodable(user),), schema=wire_schema(schema))
+        prompt = Prompt(
+            system=encodable(system),
+            turns=(encodable(user),),
+            schema=wire_schema(schema),
+            most_output=output_cap(schema, config=config),
+        )
         load(config)
         try:
             text, prompt = _complete(self, prompt, meters=meters, ends=ends)
+            first: Value | None = None
             try:
-                value = read_answer(text, schema)
+                first = value = read_answer(text, schema)
+                wrong = complaint(value)
             except ValidationError as fault:
-                prompt = _repair(prompt, answer=text, fault=fault)
-                text, _ = _complete(self, prompt, meters=meters, ends=ends)
-                value = read_answer(text, schema)
+                wrong = _faults(fault, most=5)
+            if wrong:
+                try:
+                    text, _ = _complete(self, _repair(prompt, answer=text, wrong=wrong), meters=meters, ends=ends)
+                    value = read_answer(text, schema)
+                except (LLMError, ValidationError):
+                    if first is None:
+                        raise
+                wrong = complaint(value)
         except ValidationError as fault:
-            reason = f"twice gave an answer that does not fit: {_faults(fault, most=1)}"
-            error = LLMError(f"{config.named} {reason}; try again or use another model")
+            error = LLMError(f"{config.named} twice {_in_words(fault)}; try again or use another model")
             error.usage = spent.usage
             raise error from None
         except LLMError as error:
             error.usage = spent.usage
             raise
-        if cache is not None:
+        if cache is not None and not wrong:
             used = spent.usage
             tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
             cache.put(key, value.model_dump_json(), model=config.model, **tokens)
@@ -301,16 +318,53 @@ def _strict(node: Any) -> Any:
     return strict
 
 
-def _instructions(system: str, schema: type[BaseModel]) -> str:
-    # The schema is in the text as well: for servers without structured outputs, and for the bounds they refuse.
-    shape = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+def output_cap(schema: type[BaseModel], *, config: LLMConfig) -> int:
+    """Return the most tokens of an answer: what the schema can hold, and room to think."""
+    shape = schema.model_json_schema()
+    room = config.num_ctx // 2 if config.num_ctx else config.most_output_tokens
+    return min(_longest(shape, shape.get("$defs", {})) + config.thinking_tokens, config.most_output_tokens, room)
+
+
+_TOKENS_OF_TEXT, _ENTRIES, _TOKENS_OF_VALUE = 200, 20, 12  # where a schema states no bound, and of a number or a key
+
+
+def _longest(shape: Schema, defs: Schema) -> int:
+    if "$ref" in shape:
+        return _longest(defs[shape["$ref"].rpartition("/")[2]], defs)
+    if "anyOf" in shape:
+        return max(_longest(option, defs) for option in shape["anyOf"])
+    if "properties" in shape:
+        return sum(_TOKENS_OF_VALUE + _longest(part, defs) for part in shape["properties"].values())
+    if shape.get("type") == "array":
+        return int(shape.get("maxItems", _ENTRIES)) * _longest(shape.get("items", {}), defs)
+    if shape.get("type") == "string" and "enum" not in shape:
+        return -(-int(shape.get("maxLength", 3 * _TOKENS_OF_TEXT)) // 3)
+    return _TOKENS_OF_VALUE
+
+
+def upper_bound(questions: Sequence[tuple[str, type[BaseModel]]], *, config: LLMConfig) -> Usage:
+    """Return what asking these prompts, each with the schema of its answer, costs at most, each repaired once."""
+    total = Usage()
+    for text, schema in questions:
+        prompt, most = estimated_tokens(text) + _AROUND, output_cap(schema, config=config)
+        repaired = prompt + -(-_LONGEST_BAD_ANSWER // 3) + _AROUND
+        total += Usage(calls=2, input_tokens=prompt + repaired, output_tokens=2 * most)
+    return total
+
+
+_AROUND = 200  # tokens of a chat's own marks, of the schema where a server counts it, and of the words of a repair
+
+
+def _with_schema(prompt: Prompt) -> Prompt:
+    """Describe the answer in the instructions, for a server that refuses structured outputs."""
+    shape = json.dumps(prompt.schema, ensure_ascii=False)
     demand = "Answer with one JSON object and nothing else. It must fit this JSON Schema:"
-    return encodable(f"{system}\n\n{demand}\n{shape}")
+    return replace(prompt, system=encodable(f"{prompt.system}\n\n{demand}\n{shape}"), schema=None)
 
 
-def _repair(prompt: Prompt, *, answer: str, fault: ValidationError) -> Prompt:
+def _repair(prompt: Prompt, *, answer: str, wrong: str) -> Prompt:
     answer_sent = encodable(answer.strip()[:_LONGEST_BAD_ANSWER]) or "(empty)"
-    demand = f"This does not fit the JSON Schema:\n{_faults(fault, most=5)}\nSend the whole corrected JSON object only."
+    demand = f"This answer cannot be used:\n{wrong}\nSend the whole corrected JSON object only."
     return replace(prompt, turns=(*prompt.turns, answer_sent, demand))
 
 
@@ -320,12 +374,28 @@ def _faults(fault: ValidationError, *, most: int) -> str:
     return "\n".join(" ".join(line.split())[:200] for line in lines)
 
 
+def _in_words(fault: ValidationError) -> str:
+    """Say for a reader what was wrong with an answer."""
+    first = fault.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "json_invalid":
+        return "answered with something other than the JSON object that was asked for"
+    if first["type"] == "missing":
+        return f"left {place!r} out of its answer"
+    if first["type"] == "empty":
+        return "gave an empty answer"
+    return f"gave an answer that does not fit: {_faults(fault, most=1)}"
+
+
 def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget], ends: float) -> tuple[str, Prompt]:
     """Return the model's whole text, after as many tries as the policy allows, and the prompt that was accepted."""
     config = model.config
-    most = config.num_ctx // 2 if config.provider == "ollama" else config.most_prompt_tokens
+    most = prompt_room(config, prompt.tokens)
     if prompt.tokens > most:
-        raise LLMError(f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {most:,}")
+        raise LLMError(
+            f"the prompt of about {prompt.tokens:,} tokens is too long for {config.named}: at most {most:,} "
+            "(PAPER_ASSETS_LLM_CONTEXT is the size of its context)"
+        )
     policy = RetryPolicy(tries=config.tries, first_wait=config.first_wait)
     number, last = 1, TryFailed("no time for a try")
 
@@ -345,20 +415,26 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
                 return exchange(config, prompt, timeout=min(config.try_timeout, left))
             except SchemaRefused as refused:
                 older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
-                prompt = replace(prompt, as_object=True) if older else replace(prompt, schema=None)
+                prompt = replace(prompt, as_object=True) if older else _with_schema(prompt)
             except TryFailed as failed:
                 last = failed
+                if not failed.late:  # the server did not work on it
+                    for meter in meters:
+                        meter.uncount_call()
                 raise
 
     try:
         reply = policy.call(
             answer,
-            is_temporary=lambda error: isinstance(error, TryFailed),
+            # A model that was too slow would be as slow again, and both times are paid for.
+            is_temporary=lambda error: isinstance(error, TryFailed) and not error.late,
             ends=ends,
             clock=model.clock,
             sleep=model.sleep,
         )
     except TryFailed as failed:
+        if failed.late:
+            raise _final_error(config, f"failed: {failed}", failed) from None
         if number == config.tries:
             times = f" {number} times; last" if number > 1 else ""
             raise _final_error(config, f"failed{times}: {failed}", failed) from None

@@ -35,9 +35,10 @@ class LLMConfig:
     model: str
     base_url: str
     api_key: str | None = field(default=None, repr=False)
-    num_ctx: int = 16_384  # Ollama only: it silently truncates a longer prompt, so the needed length is sent
+    num_ctx: int | None = None  # tokens of prompt and answer together; None: ask the server, else no limit is known
     most_prompt_tokens: int = 100_000  # a longer prompt is a programming error; refused before it costs anything
-    most_output_tokens: int = 8_192  # Anthropic requires a number; enough for fifteen verdicts or one analysis
+    most_output_tokens: int = 8_192  # of any answer; each call has a lower limit by the schema of its answer
+    thinking_tokens: int = 2_048  # added to that limit for models that think before they answer
     try_timeout: float = 60.0  # one HTTP exchange
     deadline: float = 180.0  # one question with all its retries and its repair
     tries: int = 4  # HTTP exchanges for one answer
@@ -59,8 +60,9 @@ class LLMConfig:
 def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model: str | None = None) -> LLMConfig:
     """Read the LLM to ask. An empty variable counts as unset. Raises LLMNotConfigured, LLMConfigError.
 
-    Variables in addition to those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CALLS and _TOKENS (budget
-    of a run), _PRICE_IN and _PRICE_OUT (per million tokens), _MONTH_TOKENS and _MONTH_COST (limit of a month). The URL
+    Variables in addition to those of I3: PAPER_ASSETS_LLM_TIMEOUT and _DEADLINE (seconds), _CONTEXT (tokens of prompt
+    and answer together), _THINKING (tokens that a model may think), _CALLS and _TOKENS (budget of
+    a run), _PRICE_IN and _PRICE_OUT (per million tokens), _MONTH_TOKENS and _MONTH_COST (limit of a month). The URL
     is read from the environment only: a tool parameter could send the key to another server.
     """
     values = {name: value.strip() for name, value in environ.items() if value.strip()}
@@ -91,7 +93,8 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
         model=name,
         base_url=_base_url(values.get(f"{prefix}_BASE_URL", default_url), provider=chosen),
         api_key=None if chosen == "ollama" else _api_key(values.get(f"{prefix}_API_KEY"), provider=chosen),
-        num_ctx=int(_number(values, "OLLAMA_NUM_CTX", LLMConfig.num_ctx, least=1024)),
+        num_ctx=_context(values, chosen),
+        thinking_tokens=int(_number(values, "PAPER_ASSETS_LLM_THINKING", LLMConfig.thinking_tokens, least=0)),
         try_timeout=_number(values, "PAPER_ASSETS_LLM_TIMEOUT", LLMConfig.try_timeout, least=0.1),
         deadline=_number(values, "PAPER_ASSETS_LLM_DEADLINE", LLMConfig.deadline, least=0.1),
         budget_calls=int(_number(values, "PAPER_ASSETS_LLM_CALLS", LLMConfig.budget_calls, least=0)),
@@ -159,6 +162,16 @@ def _number(given: Mapping[str, str], name: str, default: float, *, least: float
     return value
 
 
+_OLLAMA_CONTEXT = 16_384  # Ollama silently truncates a longer prompt, so a length is always sent
+
+
+def _context(given: Mapping[str, str], provider: Provider) -> int | None:
+    name = "PAPER_ASSETS_LLM_CONTEXT"
+    if provider == "ollama" and name not in given:
+        return int(_number(given, "OLLAMA_NUM_CTX", _OLLAMA_CONTEXT, least=1024))
+    return int(_number(given, name, 0, least=1024)) if name in given else None
+
+
 def _price(given: Mapping[str, str], name: str) -> float | None:
     return _number(given, name, 0.0, least=0.0) if name in given else None
 
@@ -170,6 +183,13 @@ class Usage:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+
+    def __add__(self, more: "Usage") -> "Usage":
+        return Usage(
+            calls=self.calls + more.calls,
+            input_tokens=self.input_tokens + more.input_tokens,
+            output_tokens=self.output_tokens + more.output_tokens,
+        )
 
 
 class Budget:
@@ -199,17 +219,17 @@ class Budget:
                 raise LLMBudgetReached(f"the LLM budget of this run is used up ({used.calls} calls)")
             if self._most_tokens is not None and tokens >= self._most_tokens:
                 raise LLMBudgetReached(f"the LLM budget of this run is used up ({tokens:,} tokens)")
-            self._usage = Usage(calls=used.calls + 1, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+            self._usage = used + Usage(calls=1)
+
+    def uncount_call(self) -> None:
+        """Take back a call that the server refused to work on."""
+        with self._lock:
+            self._usage += Usage(calls=-1)
 
     def add_tokens(self, input_tokens: int, output_tokens: int) -> None:
         """Count the tokens of an answer, usable or not."""
         with self._lock:
-            used = self._usage
-            self._usage = Usage(
-                calls=used.calls,
-                input_tokens=used.input_tokens + input_tokens,
-                output_tokens=used.output_tokens + output_tokens,
-            )
+            self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,22 +266,13 @@ class MonthlyUse:
         uses: dict[str, Usage] = {}
         for purpose, *counts in (line.split("\t") for line in lines):
             if len(counts) == 2 and all(count.isdecimal() for count in counts):
-                before = uses.get(purpose, Usage())
-                uses[purpose] = Usage(
-                    calls=before.calls + 1,
-                    input_tokens=before.input_tokens + int(counts[0]),
-                    output_tokens=before.output_tokens + int(counts[1]),
-                )
+                more = Usage(calls=1, input_tokens=int(counts[0]), output_tokens=int(counts[1]))
+                uses[purpose] = uses.get(purpose, Usage()) + more
         return dict(sorted(uses.items()))
 
     def total(self) -> Usage:
         """Return what was used in all."""
-        uses = self.by_purpose().values()
-        return Usage(
-            calls=sum(use.calls for use in uses),
-            input_tokens=sum(use.input_tokens for use in uses),
-            output_tokens=sum(use.output_tokens for use in uses),
-        )
+        return sum(self.by_purpose().values(), Usage())
 
 
 def monthly_use(environ: Mapping[str, str]) -> MonthlyUse | None:
@@ -296,6 +307,16 @@ def cost(config: LLMConfig, usage: Usage) -> float | None:
     if config.price_in is None or config.price_out is None:
         return None
     return (usage.input_tokens * config.price_in + usage.output_tokens * config.price_out) / 1_000_000
+
+
+def in_words(config: LLMConfig, usage: Usage) -> str:
+    """Return a use as people read it: calls, tokens, and money where prices are set."""
+    price = cost(config, usage)
+    money = (
+        "" if price is None else f", {price:.4f} at your prices" if price < 0.01 else f", {price:.2f} at your prices"
+    )
+    calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
+    return f"{calls}, {usage.input_tokens + usage.output_tokens:,} tokens{money}"
 
 
 def estimated_tokens(text: str) -> int:

@@ -16,6 +16,7 @@ from functools import cache, partial
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import LLMConfig, estimated_tokens
@@ -156,6 +157,7 @@ class Prompt:
     turns: tuple[str, ...]
     schema: Mapping[str, Any] | None
     as_object: bool = False
+    most_output: int = 8_192  # tokens of the answer
 
     @property
     def tokens(self) -> int:
@@ -297,6 +299,8 @@ def _send_openai(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", ti
     elif prompt.schema is not None:
         json_schema = {"name": "answer", "schema": prompt.schema, "strict": True}
         extra["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    # OpenAI's newer models refuse `max_tokens`; many compatible servers know nothing else.
+    extra["max_completion_tokens" if _is_openai(config) else "max_tokens"] = prompt.most_output
     client = openai.OpenAI(
         api_key=config.api_key, base_url=config.base_url, max_retries=0, timeout=timeout, http_client=http
     )
@@ -324,7 +328,7 @@ def _send_anthropic(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client",
             model=config.model,
             system=prompt.system,
             messages=_messages(prompt),
-            max_tokens=config.most_output_tokens,
+            max_tokens=prompt.most_output,
             **extra,
         ).http_response
     except anthropic.APIStatusError as error:
@@ -338,11 +342,44 @@ def _send_ollama(config: LLMConfig, prompt: Prompt, *, http: "httpx2.Client", ti
         "model": config.model,
         "messages": [{"role": "system", "content": prompt.system}, *_messages(prompt)],
         "stream": False,
-        "options": {"num_ctx": config.num_ctx, "num_predict": config.num_ctx // 2},
+        "options": {"num_ctx": config.num_ctx, "num_predict": prompt.most_output},
     }
     if prompt.schema is not None:
         body["format"] = prompt.schema
     return http.post(f"{config.base_url}/api/chat", json=body)
+
+
+def _is_openai(config: LLMConfig) -> bool:
+    return (urlsplit(config.base_url).hostname or "").endswith("openai.com")
+
+
+_SHORT_PROMPT = 3_000  # tokens that every context holds
+_LOOKING = 3.0  # seconds for reading the size of a server's context
+
+
+def prompt_room(config: LLMConfig, tokens: int) -> int:
+    """Return the most tokens of a prompt: half of the context, where it is configured or the server states it."""
+    context = config.num_ctx
+    if context is None and tokens > _SHORT_PROMPT and config.provider == "openai" and not _is_openai(config):
+        context = server_context(config.base_url, config.api_key or "", config.model)
+    return min(config.most_prompt_tokens, context // 2 if context else config.most_prompt_tokens)
+
+
+@cache
+def server_context(base_url: str, api_key: str, model: str) -> int | None:
+    """Return the size of the context that a compatible server states in its list of models; None if it does not."""
+    import httpx2
+
+    try:
+        answer = httpx2.get(
+            f"{base_url}/models", headers={"Authorization": f"Bearer {api_key}"}, timeout=_LOOKING, verify=_tls()
+        )
+        entries = answer.json()["data"] if len(answer.content) < _MOST_BYTES else []
+        entry = next((each for each in entries if each.get("id") == model), entries[0] if len(entries) == 1 else {})
+        sizes = [entry.get("max_model_len"), entry.get("context_length"), (entry.get("meta") or {}).get("n_ctx")]
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def _cause(error: Exception) -> Exception:

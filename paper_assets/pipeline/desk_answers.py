@@ -4,8 +4,9 @@ One function serves the command line, the page and MCP. What a language model an
 same question costs nothing a second time, and a killed run continues from the answers that it has paid for.
 """
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -16,16 +17,18 @@ from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import Embedder
-from paper_assets.models.llm import LanguageModel
-from paper_assets.models.llm_config import Budget, LLMConfig, llm_config
+from paper_assets.models.llm import LanguageModel, upper_bound
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, cost, in_words, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
 from paper_assets.retrieval.cited_answer import (
     NEAREST,
+    NOT_CHECKED,
     UNANSWERED,
     Answer,
     Citation,
     Footnote,
+    NumberedSentence,
     answer_record,
     cited_papers,
     numbered,
@@ -34,14 +37,13 @@ from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
     AskModel,
-    Estimate,
-    estimate_cost,
     extractive_answer,
     gather_passages,
+    questions_of,
     written_answer,
 )
 from paper_assets.retrieval.search import open_corpus
-from paper_assets.retrieval.stance_judges import open_judge
+from paper_assets.retrieval.stance_judges import open_judge, support_judge
 from paper_assets.settings import Settings
 from paper_assets.sources.source import seconds_from_now
 from paper_assets.stores.documents import DataType, Where, text_before
@@ -61,7 +63,7 @@ class QuestionOptions:
 
     `sides`: for and against apart. `fetch`: full texts fetched of the best papers that have none stored, at most 20.
     `most_calls` and `most_tokens` bound what the language model may use for this question (None: the configured
-    budget). `extractive`: quote, and do not ask a language model.
+    budget). `extractive`: quote, and do not ask a language model. `anew`: use no answer that the model gave before.
     """
 
     profile: str | None = None
@@ -70,6 +72,7 @@ class QuestionOptions:
     most_calls: int | None = None
     most_tokens: int | None = None
     extractive: bool = False
+    anew: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.fetch <= MOST_FETCHED:
@@ -79,7 +82,7 @@ class QuestionOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedQuestion:
     """A question with its passages, before anything is paid for; `config` is missing if no language model will be
-    called.
+    called. `estimate`: the most that the answer can cost, repairs included.
 
     `no_model`: the note that gives the reason; `configured`: whether a language model is set up at all.
     """
@@ -87,10 +90,15 @@ class PreparedQuestion:
     question: str
     passages: tuple[Candidate, ...]
     config: LLMConfig | None
-    estimate: Estimate
+    estimate: Usage
     notes: tuple[str, ...]
     no_model: str | None = None
     configured: bool = True
+
+    @property
+    def bound(self) -> str:
+        """Return the most that an answer costs, as people read it."""
+        return in_words(self.config, self.estimate) if self.config else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,17 +153,26 @@ def prepare_question(
         question=question,
         passages=tuple(passages),
         config=config,
-        estimate=estimate_cost(question, passages, sides=options.sides)
-        if config
-        else Estimate(calls=0, input_tokens=0),
+        estimate=upper_bound(questions_of(question, passages, sides=options.sides), config=config)
+        if config and passages
+        else Usage(),
         notes=tuple(notes),
         no_model=no_model,
         configured=configured,
     )
 
 
-def answer_question(context: AnsweringContext, prepared: PreparedQuestion, options: QuestionOptions) -> Answer:
-    """Answer a prepared question within its budget, using stored answers of the language model where they exist."""
+def answer_question(
+    context: AnsweringContext,
+    prepared: PreparedQuestion,
+    options: QuestionOptions,
+    *,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Answer:
+    """Answer a prepared question within its budget, using stored answers of the language model where they exist.
+
+    `progress` is called with each step; an exception that it raises cancels the answer.
+    """
     warehouse, embedder = context.warehouse, context.embedder
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
@@ -164,9 +181,11 @@ def answer_question(context: AnsweringContext, prepared: PreparedQuestion, optio
     answer = written_answer(
         prepared.question,
         prepared.passages,
-        ask=_model(prepared.config, warehouse, budget),
+        ask=_model(prepared.config, warehouse, budget, anew=options.anew),
         embedder=embedder,
         judge=open_judge(context.settings, context.environ, warehouse, budget=budget) if options.sides else None,
+        nli=support_judge(context.settings),
+        progress=progress,
     )
     paid = budget.usage
     return replace(
@@ -174,6 +193,7 @@ def answer_question(context: AnsweringContext, prepared: PreparedQuestion, optio
         calls=paid.calls,
         input_tokens=paid.input_tokens,
         output_tokens=paid.output_tokens,
+        cost=cost(prepared.config, paid),
         notes=(*prepared.notes, *answer.notes),
     )
 
@@ -241,7 +261,7 @@ def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = T
         return "\n".join([*lines, NEAREST, "", *map(_quotation, shown.nearest), ""] if shown.nearest else lines)
     for side, sentences in shown.sides:
         lines += [f"## {side}", ""] if side else []
-        lines += [f"- {each.text} {''.join(f'[{note.number}]' for note in each.notes)}" for each in sentences]
+        lines += [_line(each) for each in sentences]
         lines.append("")
     lines += ["## Quotations", "", *map(_quotation, shown.footnotes)]
     papers = list(cited_papers(answer))
@@ -251,9 +271,21 @@ def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = T
     return "\n".join([*lines, ""])
 
 
+def _line(sentence: NumberedSentence) -> str:
+    numbers = "".join(f"[{note.number}]" for note in sentence.notes)
+    if sentence.checked:
+        return f"- {_plain(sentence.text)} {numbers}"
+    return f"- “{_plain(sentence.notes[0].quote)}” {numbers}  \n  {NOT_CHECKED}: {_plain(sentence.text)}"
+
+
+def _plain(text: str) -> str:
+    """Escape what Markdown would take for a link, an image or a tag."""
+    return re.sub(r"([\[\]<>`])", r"\\\1", text)
+
+
 def _quotation(note: Footnote) -> str:
     section = f", section {note.section}" if note.section else ""
-    return f"{note.number}. “{note.quote}” — {note.title} ({note.paper_id}{section})"
+    return f"{note.number}. “{_plain(note.quote)}” — {_plain(note.title)} ({note.paper_id}{section})"
 
 
 def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
@@ -265,8 +297,8 @@ def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
     )
 
 
-def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget) -> AskModel:
-    cache = StoredAnswers(warehouse)
+def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget, *, anew: bool) -> AskModel:
+    cache = StoredAnswers(warehouse, anew=anew)
     return LanguageModel(config=config, purpose="answers to questions", budget=budget, cache=cache).ask
 
 

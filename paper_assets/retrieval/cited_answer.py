@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from paper_assets.text.numbers import count_of
+
 UNANSWERED = "The stored papers do not answer this."
 NEAREST = "The nearest sentences that were found; none answers the question for certain:"
+NOT_CHECKED = "The model's words, not checked"
 SIDES_IN_WORDS: Mapping[str | None, str] = {"supports": "For", "contradicts": "Against", None: ""}
 
 
@@ -25,21 +28,26 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence of the answer with its citations, at least one; `stance` if for and against are separate."""
+    """A sentence of the answer with its citations, at least one; `stance` if for and against are separate.
+
+    `checked`: its quotations support it. Otherwise it is shown below them, as words of the model (`NOT_CHECKED`).
+    """
 
     text: str
     citations: tuple[Citation, ...]
     stance: str | None = None
+    checked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer; `sentences` is empty where the stored papers do not answer.
 
-    `dropped` sentences of the model had no citation that could be verified. `examined` passages were judged. `calls`
-    and tokens are what was paid for this answer: nothing for what was asked before. `nearest` quotes what fits the
-    question best where a model found no answer. `failure`: why the model gave no answer, so that it is extractive; it
-    is also one of the notes, and no part of the JSON values.
+    `dropped` sentences of the model had no quotation of their source, or one that does not support them. `examined`
+    passages were judged. `calls`, tokens and `cost` (at the configured prices) are what was paid for this answer:
+    nothing for what was asked before. `nearest` quotes what fits the question best where a model found no answer.
+    `failure`: why the model gave no answer, so that it is extractive; it is also one of the notes, and no part of the
+    JSON values.
     """
 
     question: str
@@ -51,6 +59,7 @@ class Answer:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
     notes: tuple[str, ...] = ()
     nearest: tuple[Citation, ...] = ()
     failure: str | None = None
@@ -71,6 +80,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
             {
                 "text": sentence.text,
                 "stance": sentence.stance,
+                "checked": sentence.checked,
                 "citations": _citation_records(sentence.citations),
             }
             for sentence in answer.sentences
@@ -81,6 +91,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
         "calls": answer.calls,
         "input_tokens": answer.input_tokens,
         "output_tokens": answer.output_tokens,
+        "cost": answer.cost,
         "notes": list(answer.notes),
         "nearest": _citation_records(answer.nearest),
     }
@@ -103,6 +114,7 @@ def answer_from_record(record: Mapping[str, Any]) -> Answer:
         Sentence(
             text=each["text"],
             stance=each["stance"],
+            checked=each.get("checked", True),
             citations=_citations(each["citations"]),
         )
         for each in record["sentences"]
@@ -117,6 +129,7 @@ def answer_from_record(record: Mapping[str, Any]) -> Answer:
         calls=record["calls"],
         input_tokens=record["input_tokens"],
         output_tokens=record["output_tokens"],
+        cost=record.get("cost"),
         notes=tuple(record["notes"]),
         nearest=_citations(record.get("nearest", ())),  # answers kept before there were nearest sentences have none
     )
@@ -133,6 +146,21 @@ class AnswerChanges:
 
     new: Mapping[str, str]
     no_longer: Mapping[str, str]
+
+
+def dropped_in_words(answer: Answer) -> str | None:
+    """Say how many sentences of the model were left out and why; None if none was."""
+    if not answer.dropped:
+        return None
+    return f"{count_of(answer.dropped, 'sentence')} left out: not supported by a quotation"
+
+
+def spent_in_words(answer: Answer) -> str:
+    """Say what was paid for an answer."""
+    if not answer.calls:
+        return "nothing, the model had answered this before"
+    money = "" if answer.cost is None else f", {answer.cost:.3g} at your prices"
+    return f"{count_of(answer.calls, 'call')}, {answer.input_tokens + answer.output_tokens:,} tokens{money}"
 
 
 def compare_answers(before: Answer, after: Answer) -> AnswerChanges:
@@ -157,10 +185,11 @@ class Footnote:
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentence:
-    """A sentence with its footnotes."""
+    """A sentence with its footnotes; one that was not checked stands below the quotation of its first."""
 
     text: str
     notes: tuple[Footnote, ...]
+    checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +217,8 @@ def numbered(answer: Answer) -> NumberedAnswer:
             for each in sentence.citations
         ]
         side = SIDES_IN_WORDS.get(sentence.stance, f"{sentence.stance}")
-        sides.setdefault(side, []).append(NumberedSentence(sentence.text, tuple(dict.fromkeys(notes))))
+        unique = tuple(dict.fromkeys(notes))
+        sides.setdefault(side, []).append(NumberedSentence(sentence.text, unique, sentence.checked))
     return NumberedAnswer(
         answer=answer,
         sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),

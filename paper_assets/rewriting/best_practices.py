@@ -13,8 +13,15 @@ from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
-from paper_assets.rewriting.faithfulness import claim_key, unsupported
-from paper_assets.rewriting.gate import NOT_CHECKED, claim_reason, not_checked, open_questions, stop_reasons, unaccepted
+from paper_assets.rewriting.gate import (
+    NOT_CHECKED,
+    claim_key,
+    not_checked,
+    open_questions,
+    stop_reasons,
+    unaccepted,
+    unchecked_note,
+)
 from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
 from paper_assets.rewriting.recall import best_fitting
@@ -31,6 +38,7 @@ from paper_assets.stores.rewrite_progress import change_note
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note
 from paper_assets.stores.vectors import SyncReport, VectorIndex, update
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.support import missing
 
 NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
 _EMBEDDED_AT_ONCE = 500  # batch size: what a kill can make necessary to embed again
@@ -236,11 +244,11 @@ def _held_back(
     archive: Archive, item: NewItem, text: str, shown: Sequence[BestPractice], accepted: Collection[str]
 ) -> str | None:
     """Return why the gate refuses a text: what stops it, or else its open questions (B2)."""
-    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     fits = topic_fit_of(archive.embedder, item, text, shown)
-    if held := (*stop_reasons(item, text, fit=fits), *claim_reason(found.certain, accepted)):
+    if held := stop_reasons(item, text, fit=fits):
         return f"held back by the gate: {'; '.join(held)}"
-    return not_checked(unaccepted(found.all, accepted))
+    found = list(dict.fromkeys(missing(text, f"{item.title}\n{item.original_text}")))
+    return not_checked(unaccepted(found, accepted))
 
 
 def _refused(reason: str) -> Archived:
@@ -252,6 +260,9 @@ _REFUSED = "not archived: "
 
 def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
     """Offer the kept attempt to the archive; return the outcome in one line. Raises StoreError."""
+    released = item.decisions.get(kept.attempt) == "accept"
+    if not released and (note := unchecked_note(kept)):
+        return f"{_REFUSED}{note}"
     shown = []  # examples of earlier attempts too: each attempt is written from the one before
     for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
         with suppress(InvalidInput):  # removed in the meantime
@@ -262,7 +273,7 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
         kept,
         shown=shown,
         accepted={*item.accepted, *(claim_key(each) for each in kept.disputed if each not in kept.unsupported)},
-        released=item.decisions.get(kept.attempt) == "accept",
+        released=released,
     )
     outcome = f"archived as {done.id}" if done.id else f"{_REFUSED}{done.refused}"
     return f"{outcome} ({done.note})" if done.note else outcome

@@ -1,11 +1,10 @@
 """Hold back rewrites for reasons that no score overrules (B2): between critic and pass, and before the archive. Pure.
 
-A rewrite is stopped by code for plain contradictions only: language, length, a refusal, a copy, readability, another
-text, a number that the original has with another power of ten, sign or unit. Whether a sentence says what the original
-says is a question to the critic (`compare_sentences`), and so is a number or name that code did not find there
-(`settled`, `doubted_claims`); its verdict counts only with words of the original. A question without an answer
-(`open_questions`) stops nothing and costs no attempt: the rewrite is shown with it, and is archived when the critic or
-a person has accepted it.
+Code stops language, length, a refusal, a copy, readability, another text; such a text is sent to no critic. Whether a
+sentence says what the original says is asked apart from the writing (`check_sentences`, the checker of
+`text/support.py`), with the original's words that code finds nearest. Numbers and names that the original lacks are
+questions, answered with the sentence they are in. A question without an answer (`open_questions`) stops nothing and
+costs no attempt: the rewrite is shown with it, and is archived when a person has accepted it.
 Each check gives its reason in words. A person may release a text by accepting it; accepted numbers and names count as
 accepted in every rewrite of the same paper.
 
@@ -14,11 +13,10 @@ To add a check, write a function like those below and call it in `stop_reasons`.
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from paper_assets.rewriting.faithfulness import Unsupported, claim_key, unsupported
 from paper_assets.rewriting.measures import (
     CLEARLY_BETTER,
     LEAST_FIT,
@@ -28,10 +26,21 @@ from paper_assets.rewriting.measures import (
     lix,
     shared_words,
 )
-from paper_assets.rewriting.prompts import Critique, JudgedSentence, persona
+from paper_assets.rewriting.prompts import persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
-from paper_assets.text.sentences import quoted_sentence, sentence_spans
+from paper_assets.text.numbers import count_of
+from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.support import (
+    Ask,
+    Probabilities,
+    Similarities,
+    Statement,
+    check,
+    evidence,
+    missing,
+    settled,
+)
 
 _SAME_AGAIN = 0.75  # share of word triples from which a text repeats its original; docs/decisions.md
 _SHORTER, _LONGER = 0.6, 1.6  # of the requested length
@@ -82,90 +91,59 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSentences:
-    """Represent the critic's comparison. `reasons`: why the text is held back; `unchecked`: sentences without a usable
-    verdict, None if no sentence has one; `disputed`: doubted claims that occur in supported sentences only.
+class CheckedSentences:
+    """Represent the check of a rewrite's sentences.
+
+    `dropped` sentences are not supported, `unchecked` ones nobody could judge. `reasons`: why the text is held back;
+    `wrong` and `answered`: numbers and names that the original lacks, in dropped sentences and in supported ones.
     """
 
     reasons: tuple[str, ...]
-    unchecked: int | None
-    disputed: tuple[str, ...]
+    dropped: int
+    unchecked: int
+    wrong: tuple[str, ...]
+    answered: tuple[str, ...]
 
 
-def compare_sentences(
-    item: NewItem, text: str, judged: Iterable[JudgedSentence], *, doubted: Collection[str] = ()
-) -> ComparedSentences:
-    """Return what the critic's verdicts mean. "supported" and "changed" count only if the quoted words are in the
-    original; `doubted` are the numbers and names that code did not find there.
-    """
-    original = f"{item.title}\n\n{item.original_text}"
-    sentences = [text[start:end] for start, end in sentence_spans(text)]
-    verdicts = {each.number: each for each in judged if each.number <= len(sentences)}
-    reasons, checked, supported = [], 0, []
-    for number, sentence in enumerate(sentences, 1):
-        each = verdicts.get(number)
-        if each is None or each.verdict == "unclear":
-            continue
-        quoted = quoted_sentence(each.original, original)
-        if each.verdict in ("supported", "changed") and quoted is None:
-            continue
-        checked += 1
-        if each.verdict == "changed":
-            reasons.append(f"changed: “{_brief(sentence)}”, where the original says “{_brief(each.original)}”")
-        elif each.verdict == "invented":
-            reasons.append(f"invented: “{_brief(sentence)}”{f' ({each.why})' if each.why else ''}")
-        elif each.verdict == "supported":
-            supported.append(sentence)
-    elsewhere = " ".join(sentence for sentence in sentences if sentence not in supported)
-    return ComparedSentences(
-        reasons=tuple(reasons),
-        unchecked=len(sentences) - checked if checked else None,
-        disputed=tuple(each for each in doubted if each not in elsewhere and any(each in one for one in supported)),
+def check_sentences(
+    item: NewItem, text: str, *, similarities: Similarities | None, ask: Ask | None, nli: Probabilities | None = None
+) -> CheckedSentences:
+    """Compare each sentence with the words of the original that are nearest, and ask about the doubtful ones."""
+    source = f"{item.title}.\n\n{item.original_text}"
+    sentences = [" ".join(text[start:end].split()) for start, end in sentence_spans(text)]
+    # Words of two languages are not alike, and a model of one language compares neither.
+    compared = similarities if item.language == language_of(item.original_text) == "en" else None
+    cited = evidence(sentences, source, compared) if compared else [source] * len(sentences)
+    statements = [
+        Statement(text=each, cited=words, source=source) for each, words in zip(sentences, cited, strict=True)
+    ]
+    checked = check(statements, compared, language=item.language, retelling=True)
+    outcomes = settled(statements, checked, ask=ask, nli=nli, retelling=True)
+    claims: dict[str, set[str]] = {"supported": set(), "unchecked": set(), "dropped": set()}
+    for sentence, outcome in zip(sentences, outcomes, strict=True):
+        claims[outcome.shown].update(missing(sentence, source))
+    dropped = [each for each, outcome in zip(sentences, outcomes, strict=True) if outcome.shown == "dropped"]
+    return CheckedSentences(
+        reasons=tuple(f"the original does not say: “{_brief(each)}”" for each in dropped if not missing(each, source)),
+        dropped=len(dropped),
+        unchecked=sum(outcome.shown == "unchecked" for outcome in outcomes),
+        wrong=tuple(sorted(claims["dropped"])),
+        answered=tuple(sorted(claims["supported"] - claims["dropped"] - claims["unchecked"])),
     )
 
 
-def answered_claims(item: NewItem, text: str, critique: Critique, doubted: Collection[str]) -> dict[str, str]:
-    """Return the doubted numbers and names that the critic has answered, each with its reason in words.
-
-    "supported" counts only with words of the original; no answer counts for a claim in a sentence that is changed or
-    invented, nor if there are two different answers.
-    """
-    original = f"{item.title}\n\n{item.original_text}"
-    sentences = [text[start:end] for start, end in sentence_spans(text)]
-    wrong = " ".join(
-        sentences[each.number - 1]
-        for each in critique.sentences
-        if each.verdict in ("changed", "invented") and each.number <= len(sentences)
-    )
-    reasons: dict[str, str] = {}
-    for claim in doubted:
-        answers = [each for each in critique.claims if claim_key(each.claim) == claim_key(claim)]
-        if claim in wrong or len({each.verdict for each in answers}) != 1:
-            continue
-        if answers[0].verdict == "explains":
-            reasons[claim] = f"“{claim}” explains, and says nothing about the paper"
-        elif answers[0].verdict == "supported" and quoted_sentence(answers[0].original, original):
-            reasons[claim] = f"“{claim}” stands for “{_brief(answers[0].original)}”"
-    return reasons
-
-
-def doubted_claims(found: Unsupported, critique: Critique, answered: Collection[str]) -> tuple[str, ...]:
-    """Return the numbers and names that stop a rewrite: numbers that the original contradicts, unless the critic
-    settled them, and what it finds changed or invented.
-    """
-    wrong = {claim_key(each.claim) for each in critique.claims if each.verdict in ("changed", "invented")}
-    return tuple(
-        claim for claim in found.all if claim not in answered and (claim in found.certain or claim_key(claim) in wrong)
-    )
+def claim_key(claim: str) -> str:
+    """Return the form in which accepted numbers and names are compared."""
+    return " ".join(claim.casefold().split())
 
 
 def open_questions(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
-    """Return the numbers and names that code did not find in the original and that neither the critic nor a person has
+    """Return the numbers and names that code did not find in the original and that neither a model nor a person has
     answered. They do not stop the text, but it is not archived.
     """
-    found = unsupported(f"{item.title}\n{item.original_text}", attempt.text, language=item.language)
+    found = dict.fromkeys(missing(attempt.text, f"{item.title}\n{item.original_text}"))
     answered = {*attempt.unsupported, *attempt.disputed}
-    return unaccepted([claim for claim in found.all if claim not in answered], item.accepted)
+    return unaccepted([claim for claim in found if claim not in answered], item.accepted)
 
 
 def not_checked(claims: Sequence[str]) -> str | None:
@@ -173,23 +151,19 @@ def not_checked(claims: Sequence[str]) -> str | None:
     return f"{NOT_CHECKED}: {listed(claims)}" if claims else None
 
 
-def direction_note(attempt: Attempt) -> str | None:
-    """Return that the direction of some or all statements was not checked; None if all were."""
+def unchecked_note(attempt: Attempt) -> str | None:
+    """Return how many sentences were not checked against the original; None if all were."""
     if attempt.unchecked == 0:
         return None
     if attempt.unchecked is None:
-        return "direction not checked"
-    return f"direction not checked in {attempt.unchecked} sentence{'' if attempt.unchecked == 1 else 's'}"
+        return "not checked against the original"
+    return f"{count_of(attempt.unchecked, 'sentence')} not checked against the original"
 
 
 def is_stuck(attempts: Sequence[Attempt], accepted: Collection[str] = ()) -> bool:
-    """Return whether another attempt would not help the last one: it is held back for reasons for which the one before
-    was held back too, or only for claims that the critic found in the original.
-    """
+    """Return whether another attempt would not help the last one: the one before was held back for the same reasons."""
     if not attempts or not (last := _reasons(attempts[-1], accepted)):
         return False
-    if not attempts[-1].stopped and last <= set(attempts[-1].disputed):
-        return True
     return len(attempts) > 1 and last <= _reasons(attempts[-2], accepted)
 
 

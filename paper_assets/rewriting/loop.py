@@ -14,8 +14,14 @@ from typing import Literal, cast
 from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, archive_kept
-from paper_assets.rewriting.faithfulness import claim_key
-from paper_assets.rewriting.gate import held_back, hold_reasons, is_stuck, open_questions, stopped_attempts
+from paper_assets.rewriting.gate import (
+    claim_key,
+    held_back,
+    hold_reasons,
+    is_stuck,
+    open_questions,
+    stopped_attempts,
+)
 from paper_assets.rewriting.policy import (
     DECISIONS,
     Decision,

@@ -1,4 +1,4 @@
-"""Write one attempt: recall examples, let the actor write, find what the original lacks, let the critic judge (SPEC 4).
+"""Write one attempt: recall examples, let the actor write, and the critic judge what code does not refuse (SPEC 4).
 
 If one of the two calls fails, LLMError is raised and the attempt does not count (B4).
 """
@@ -18,8 +18,7 @@ from paper_assets.models.llm import AnswerCache, Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices, topic_fit_of
-from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import answered_claims, compare_sentences, doubted_claims, stop_reasons
+from paper_assets.rewriting.gate import check_sentences, stop_reasons
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -39,6 +38,7 @@ from paper_assets.stores.rewrite_progress import new_holder
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.languages import language_of
+from paper_assets.text.support import Probabilities, similarities_of
 
 Value = TypeVar("Value", bound=BaseModel)
 
@@ -56,7 +56,7 @@ class Writer:
     """The clients, budget and settings of one run; `model` is None if no language model is configured.
 
     `ask_critic` may use another model. `archive` None: no examples are shown and none is archived (B7). `holder` claims
-    the items being written, for `lease` at a time.
+    the items being written, for `lease` at a time. `nli` decides doubtful sentences instead of the critic.
     """
 
     ask: AskModel
@@ -65,6 +65,7 @@ class Writer:
     archive: Archive | None
     clock: Callable[[], datetime]
     config: RewritingConfig = field(default_factory=RewritingConfig)
+    nli: Probabilities | None = None
     price: Callable[[Usage], float | None] = lambda usage: None
     holder: str = field(default_factory=new_holder)
     lease: timedelta = timedelta(minutes=10)
@@ -139,34 +140,40 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     text = without_controls(drafted.value.text).strip()
     if not text:
         raise LLMError("the model's rewrite is empty")
-    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     measured = lix(text, language=item.language)
-    judged = _put(
-        writer.ask_critic, critic_question(item, text, found, readability=measured), Critique, f"attempt {number}"
-    )
-    answered = answered_claims(item, text, judged.value, found.all)
-    doubted = doubted_claims(found, judged.value, answered)
-    compared = compare_sentences(item, text, judged.value.sentences, doubted=doubted)
     embedder = writer.archive.embedder if writer.archive else None
+    stopped = stop_reasons(item, text, fit=topic_fit_of(embedder, item, text, examples))
+    spent, judged, checked = [drafted.usage], None, None
+    if not stopped:  # what code refuses needs no critic
+
+        def ask_critic(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:
+            done = writer.ask_critic(system=system, user=user, schema=schema, prompt_version=f"attempt {number}")
+            spent.append(done.usage)
+            return done
+
+        asked = critic_question(item, text, readability=measured)
+        judged = ask_critic(system=asked.system, user=asked.user, schema=Critique)
+        checked = check_sentences(item, text, similarities=similarities_of(embedder), ask=ask_critic, nli=writer.nli)
+    used = sum(spent, Usage())
     keywords = (without_controls(word).replace(",", " ").strip() for word in drafted.value.keywords)
     return Attempt(
         attempt=number,
         text=text,
         keywords=tuple(dict.fromkeys(word for word in keywords if word))[:_MOST_KEYWORDS],
-        score=total(judged.value),
-        critique=without_controls("\n".join((*answered.values(), in_words(judged.value)))).strip(),
-        unsupported=doubted,
+        score=total(judged.value, unsupported=checked.dropped) if judged and checked else 0,
+        critique=without_controls(in_words(judged.value)).strip() if judged else "",
+        unsupported=checked.wrong if checked else (),
         examples=tuple(example.id for example in examples[: writer.config.examples]) if shown else (),
         model=drafted.model,
-        input_tokens=drafted.usage.input_tokens + judged.usage.input_tokens,
-        output_tokens=drafted.usage.output_tokens + judged.usage.output_tokens,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
         made_at=writer.clock(),
-        stopped=(*stop_reasons(item, text, fit=topic_fit_of(embedder, item, text, examples)), *compared.reasons),
-        subscores=judged.value.subscores,
+        stopped=(*stopped, *(checked.reasons if checked else ())),
+        subscores=judged.value.subscores if judged else (),
         readability=measured,
-        critic=judged.model,
-        unchecked=compared.unchecked,
-        disputed=(*answered, *compared.disputed),
+        critic=judged.model if judged else None,
+        unchecked=checked.unchecked if checked else None,
+        disputed=checked.answered if checked else (),
     )
 
 

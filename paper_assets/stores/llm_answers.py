@@ -8,13 +8,14 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """Cache the answers of `models.llm.LanguageModel` in the warehouse."""
+    """Cache the answers of `models.llm.LanguageModel` in the warehouse; `anew`: only store, and replace."""
 
     warehouse: Warehouse
+    anew: bool = False
 
     def get(self, key: str) -> str | None:
         """Return the answer stored for `key`, as JSON text."""
-        return known_answers(self.warehouse, [key]).get(key)
+        return None if self.anew else known_answers(self.warehouse, [key]).get(key)
 
     def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
         """Store one answer and its tokens."""
@@ -49,9 +50,8 @@ def keep_answers(
     with warehouse.writing() as connection:
         connection.execute(
             """
-            insert into llm_answers
+            insert or replace into llm_answers
             select unnest($keys), $model, unnest($answers), $input_tokens, $output_tokens
-            on conflict do nothing
             """,
             {
                 "keys": list(answers),

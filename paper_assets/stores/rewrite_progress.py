@@ -7,7 +7,7 @@ A claim says who is writing the next attempt, with a lease, so that two processe
 It expires with its lease, or when its process has ended, if that is known: on the same machine.
 
 Accepted claims are numbers and names that a person accepted for a paper although its original does not contain them
-(B2), in the form in which `rewriting/faithfulness.py` compares them (`claim_key`).
+(B2), in the form in which `rewriting/gate.py` compares them (`claim_key`).
 """
 
 from collections.abc import Iterable, Sequence

@@ -19,9 +19,9 @@ class Attempt:
     """Represent one rewrite and its critique; score 0 to 100. Tokens are those of actor and critic together.
 
     `stopped`: why the gate holds it back, claims apart; `readability`: its LIX; `critic`: the model that judged, None
-    if unknown. `unchecked`: sentences that the critic did not compare with the original, None if it compared none;
-    `disputed`: doubted numbers and names that the critic answered one by one, which are no longer in `unsupported`, and
-    those of `unsupported` that are in sentences which it found supported.
+    if code refused the text. `unchecked`: sentences that were not checked against the original, None for all of them;
+    `unsupported` and `disputed`: numbers and names that the original lacks, in sentences that it does not support and
+    in sentences that it does.
     """
 
     attempt: int
@@ -29,7 +29,7 @@ class Attempt:
     keywords: tuple[str, ...]
     score: int
     critique: str
-    unsupported: tuple[str, ...]  # numbers and names that are missing from the original
+    unsupported: tuple[str, ...]
     examples: tuple[str, ...]  # ids of the best practices that were shown
     model: str
     input_tokens: int

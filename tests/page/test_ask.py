@@ -39,17 +39,20 @@ def model(go_on: Event) -> "object":
     """Return a model that judges every passage useful, waits, and quotes one passage truly and one falsely."""
 
     def respond(request: Request) -> Says:
-        shown = [json.loads(line) for line in request.turns[-1].splitlines() if line.startswith('{"id"')]
+        shown = [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
         if "passages" in (request.schema or {}).get("properties", {}):
-            return says({"passages": [{"id": each["id"], "relevance": 8} for each in shown]})
+            return says({"passages": [{"number": each["number"], "relevance": 8} for each in shown]})
         go_on.wait(600)
         true = next(each for each in shown if QUOTE in each["text"])
         return says(
             {
                 "answered": True,
                 "sentences": [
-                    {"text": "The method is simple.", "citations": [{"id": true["id"], "quote": QUOTE}]},
-                    {"text": "It is also free.", "citations": [{"id": true["id"], "quote": "It costs nothing at all"}]},
+                    {"text": "The method is simple.", "citations": [{"number": true["number"], "quote": QUOTE}]},
+                    {
+                        "text": "It is also free.",
+                        "citations": [{"number": true["number"], "quote": "It costs nothing at all"}],
+                    },
                 ],
             }
         )

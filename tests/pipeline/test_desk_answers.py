@@ -82,12 +82,12 @@ def model(write: Writer) -> Callable[[Request], Step]:
 def stance_of(passage: Passage) -> dict[str, str]:
     for stance, quote in (("supports", RAISED_SENTENCE), ("contradicts", LOWERED_SENTENCE)):
         if quote in passage["text"]:
-            return {"id": passage["id"], "stance": stance, "sentence": quote}
-    return {"id": passage["id"], "stance": "neutral", "sentence": ""}
+            return {"number": passage["number"], "stance": stance, "sentence": quote}
+    return {"number": passage["number"], "stance": "neutral", "sentence": ""}
 
 
 def obeys(shown: Sequence[Passage]) -> Written:
-    by_title = {each["title"]: each["id"] for each in shown}
+    by_title = {each["title"]: each["number"] for each in shown}
     return [
         sentence(text, (by_title[source.title], quote))
         for source, text, quote in (
@@ -109,7 +109,7 @@ def test_a_model_that_obeys_is_shown_with_its_quotations(answer: Ask, warehouse:
         RAISED_SENTENCE.rstrip("."),
         LOWERED_SENTENCE.rstrip("."),
     ]
-    assert (found.kind, found.dropped, found.calls) == ("written", 0, 2)
+    assert (found.kind, found.dropped, found.calls) == ("written", 0, 3)
     page = answer_as_markdown(found, warehouse)
     assert "[1]" in page and "\n1. “Across eleven trials" in page and "@" in page.partition("```bibtex")[2]
 
@@ -129,7 +129,7 @@ def test_nothing_that_the_source_does_not_support_is_shown(answer: Ask, warehous
     [
         lambda shown: ["not an object", [], 7],
         lambda shown: [{"text": None, "citations": 3}, {"citations": [None]}],
-        lambda shown: [sentence("x" * 50, ("p1", "y" * 100_000))],
+        lambda shown: [sentence("x" * 50, (1, "y" * 100_000))],
     ],
     ids=["not objects", "wrong types", "huge"],
 )
@@ -176,10 +176,10 @@ def test_what_was_paid_before_a_fault_is_not_paid_again(answer: Ask) -> None:
         first = answer(environ, QuestionOptions())
         assert first.kind == "extractive" and first.calls == 2
         again = answer(environ, QuestionOptions())
-        assert again.kind == "written" and again.calls == 1  # only the writing
+        assert again.kind == "written" and again.calls == 2  # only the writing and its check
         third = answer(environ, QuestionOptions())
         assert third.sentences == again.sentences and third.calls == 0
-        assert len(server.requests) == 3
+        assert len(server.requests) == 4
 
 
 def test_a_private_text_is_quoted_to_its_owner_and_sent_to_no_model(answer: Ask) -> None:
@@ -203,7 +203,7 @@ def test_without_a_model_the_best_sentences_are_quoted_by_paper(answer: Ask) -> 
 def test_an_unanswered_question_is_reported(answer: Ask, warehouse: Warehouse) -> None:
     def refuses(request: Request) -> Step:
         if "passages" in (request.schema or {}).get("properties", {}):
-            return says({"passages": [{"id": each["id"], "relevance": 0} for each in passages_of(request)]})
+            return says({"passages": [{"number": each["number"], "relevance": 0} for each in passages_of(request)]})
         return says({"answered": False, "sentences": []})
 
     with loopback_llm(refuses) as server:

@@ -6,6 +6,7 @@
 The number of the attempt is read from the prompt, as a model would: nothing depends on the order of the requests.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,8 @@ from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import open_items
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
-from tests.loopback_llm import Kept, LoopbackLLM, Request, Step, says
+from paper_assets.text.support import CONTROLS
+from tests.loopback_llm import Kept, LoopbackLLM, Request, Says, Step, says
 
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
 
@@ -66,9 +68,33 @@ def is_critic(request: Request) -> bool:
 
 
 def inside(name: str, text: str) -> str | None:
-    """Return the text between the marks of a prompt, without the numbers of sentences."""
+    """Return the text between the marks of a prompt."""
     found = re.search(rf"^<{name} (\w+)>\n(.*?)\n</{name} \1>$", text, re.MULTILINE | re.DOTALL)
-    return re.sub(r"(?m)(^|(?<=\s))\[\d+\] ", "", found[2]) if found else None
+    return found[2] if found else None
+
+
+def is_check(request: Request) -> bool:
+    return "pairs" in (request.schema or {}).get("properties", {})
+
+
+def writing(server: LoopbackLLM) -> list[Request]:
+    """The requests to actor and critic, without the checks of sentences."""
+    return [request for request in server.requests if not is_check(request)]
+
+
+def checked(request: Request, *, wrong: Sequence[str] = (), explains: Sequence[str] = ()) -> Says:
+    """A checker that knows the controls, and finds every sentence supported but those with these words."""
+    pairs = [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
+    controls = {text: answer for text, _, answer in CONTROLS}
+
+    def answer(pair: Mapping[str, Any]) -> str:
+        text = pair["sentence"]
+        found = "no" if any(words in text for words in wrong) else "yes"
+        return controls.get(text) or ("explains" if any(words in text for words in explains) else found)
+
+    return says(
+        {"pairs": [{"number": each["number"], "answer": answer(each), "words": each["passage"]} for each in pairs]}
+    )
 
 
 def attempt_of(request: Request) -> int:
@@ -93,6 +119,8 @@ class Play:
         self.text = more.get("text", self.text)
 
     def __call__(self, request: Request) -> Step:
+        if is_check(request):
+            return checked(request)
         self.asked += 1
         if self.asked in self.steps:
             return self.steps[self.asked]

@@ -18,7 +18,7 @@ from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import rewrite_item, unfinished_items
 from tests.desk import COMMAND, Desk
 from tests.loopback_llm import LoopbackLLM, fault, loopback_llm
-from tests.rewriting.scripted import PAPER, Play
+from tests.rewriting.scripted import PAPER, Play, writing
 
 Command = Callable[..., tuple[str, str]]
 
@@ -54,7 +54,7 @@ def test_a_rewrite_that_passes_is_shown_with_its_score(command: Command) -> None
         assert "attempt 1 of at most 5: 60 (FAIL)" in out and "2603.00001 for public: passed" in out
         assert "A small memory is enough to count sheep, draft beta." in out
         again, _ = command("2603.00001", "--level", "public", server=server)
-        assert "draft beta." in again and len(server.requests) == 4
+        assert "draft beta." in again and len(writing(server)) == 4
 
 
 def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_continues_it(command: Command) -> None:
@@ -71,7 +71,7 @@ def test_in_a_pipe_a_waiting_rewrite_says_how_to_decide_and_the_decision_continu
         record = json.loads(out)
         assert (record["outcome"], record["kept"], record["state"]["status"]) == ("accepted", 2, "PASS")
         assert record["attempts"][0]["score"] == 88 and record["decisions"] == {"1": "retry", "2": "accept"}
-        assert len(server.requests) == 4
+        assert len(writing(server)) == 4
 
 
 def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> None:
@@ -81,7 +81,7 @@ def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> No
         assert "was already cancelled" in command("2603.00001", "--level", "public", "--cancel", fails=True)[1]
         assert "for public: cancelled" in command("2603.00001", "--level", "public", server=server)[0]
         assert "waiting for a decision" in command("2603.00001", "--level", "public", "--reopen", server=server)[0]
-        assert len(server.requests) == 2
+        assert len(writing(server)) == 2
 
 
 def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_the_rewrite(command: Command) -> None:
@@ -89,7 +89,7 @@ def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_
         out, _ = command("2603.00001", "--level", "expert", server=server)
         assert "not found in the original, not checked: Zorvax\n" in out and "expert --release Zorvax" in out
         out, _ = command("2603.00001", "--level", "expert", "--release", "Zorvax", server=server)
-        assert "archived as " in out and "not checked: Zorvax" not in out and len(server.requests) == 2
+        assert "archived as " in out and "not checked: Zorvax" not in out and len(writing(server)) == 2
 
 
 def test_a_decision_on_a_rewrite_that_was_never_started_starts_nothing(command: Command, desk: Desk) -> None:

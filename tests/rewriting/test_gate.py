@@ -1,34 +1,37 @@
 """Test which texts the gate holds back whatever their score, and how a person releases them (B2)."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paper_assets.paper import Paper
-from paper_assets.rewriting.best_practices import Archive, offer_again
-from paper_assets.rewriting.gate import (
-    answered_claims,
-    compare_sentences,
-    direction_note,
-    held_back,
-    length_in_words,
-    open_questions,
-    stop_reasons,
-)
+from paper_assets.rewriting.best_practices import Archive, archive_kept
+from paper_assets.rewriting.gate import held_back, length_in_words, open_questions, stop_reasons, unchecked_note
 from paper_assets.rewriting.loop import advance, decide, release, state_of, status_in_words
 from paper_assets.rewriting.measures import lix
-from paper_assets.rewriting.prompts import SUBSCORES, Critique, JudgedSentence, personas
+from paper_assets.rewriting.prompts import personas
 from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import is_in_language, language_of
-from paper_assets.text.sentences import sentence_spans
 from tests.loopback_llm import Request, Step, loopback_llm, says
 from tests.rewriting.invented_archive import invented_archive
-from tests.rewriting.scripted import NOW, PAPER, draft, is_critic, opened, verdict, writer_of
+from tests.rewriting.scripted import (
+    NOW,
+    PAPER,
+    checked,
+    draft,
+    is_check,
+    is_critic,
+    opened,
+    verdict,
+    writer_of,
+    writing,
+)
 
 CONFIG = RewritingConfig()
 LONG = replace(
@@ -87,17 +90,21 @@ SIX = {
     "Korean for an English reader": (KOREAN, "not in English"),
     "misread figures": (
         GOOD.replace("97.5 percent", "9.75 percent").replace("42 milliseconds", "4.2 milliseconds"),
-        "not in the original: 9.75, 4.2",
+        "not in the original: 4.2 milliseconds, 9.75 percent",
     ),
     "zero-width characters": ("\u200b\u200c\u2060" * 300, "no visible text"),
 }
 
 
 def answering(*texts: str, score: int = 96):  # type: ignore[no-untyped-def]
-    """An actor who writes these texts one after the other, the last forever, and a critic who likes all of them."""
+    """An actor who writes these texts one after the other, the last forever, and a critic who likes all of them, but
+    for the misread figures.
+    """
     given = list(texts)
 
     def answer(request: Request) -> Step:
+        if is_check(request):
+            return checked(request, wrong=("9.75", "4.2 milli"))
         if is_critic(request):
             return says(verdict(score, "fine"))
         return says({"text": given.pop(0) if len(given) > 1 else given[0], "keywords": ["sheep"]})
@@ -128,9 +135,9 @@ def test_a_text_that_no_reader_can_use_neither_passes_nor_is_archived_whatever_i
 ) -> None:
     item = rewritten(archive.warehouse, text, archive=archive)
     assert item.outcome is None and kept(archive) == []
-    assert [attempt.score for attempt in item.attempts] == [96, 96], (
-        "each keeps its score; the same reason twice is enough"
-    )
+    asked_critic = reason.startswith("not in the original")  # code cannot be sure
+    assert [attempt.score for attempt in item.attempts] == [70 if asked_critic else 0] * len(item.attempts)
+    assert len(item.attempts) == (8 if asked_critic else 2), "a text that code refuses is not tried for ever"
     assert any(reason in each for each in held_back(item, item.attempts[0])), held_back(item, item.attempts[0])
     state = state_of(item, config=CONFIG)
     assert state is not None and state.status == "WAIT_CONFIRM" and reason in state.feedback
@@ -146,7 +153,7 @@ def test_the_next_attempt_gets_the_reasons_of_the_gate_and_may_pass(archive: Arc
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answering(SIX["a few words"][0], GOOD)) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-        second = server.requests[2].turns[0]
+        second = writing(server)[2].turns[0]
     assert "It cannot be used as it is: 3 words, where 120 to 200 were asked for." in second
     assert (done.outcome, done.kept, kept(archive)) == ("passed", 2, [GOOD])
 
@@ -173,7 +180,7 @@ def test_a_person_may_accept_what_is_held_back_and_the_claims_are_remembered_for
     assert status_in_words(item, config=CONFIG) == "waiting for a decision"
     done = decide(archive.warehouse, item.item, 2, "accept", now=NOW, config=CONFIG)
     assert done.counted, done.note
-    assert rewrite_item(archive.warehouse, item.item).accepted == {"9.75", "4.2"}
+    assert rewrite_item(archive.warehouse, item.item).accepted == {"9.75 percent", "4.2 milliseconds"}
     with loopback_llm() as server:
         closed = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (closed.outcome, closed.kept, kept(archive)) == ("accepted", 2, [text])
@@ -193,10 +200,10 @@ def test_single_numbers_and_names_can_be_released_and_the_rewrite_continues_auto
     item = rewritten(archive.warehouse, SIX["misread figures"][0], archive=archive)
     unknown = release(archive.warehouse, item.item, "Norway", now=NOW)
     assert not unknown.counted and "'Norway' is not in doubt" in unknown.note
-    assert release(archive.warehouse, item.item, "4.2", now=NOW).counted
+    assert release(archive.warehouse, item.item, "4.2 milliseconds", now=NOW).counted
     stands = rewrite_item(archive.warehouse, item.item)
-    assert held_back(stands, stands.attempts[0]) == ("not in the original: 9.75",)
-    release(archive.warehouse, item.item, "9.75", now=NOW)
+    assert held_back(stands, stands.attempts[0]) == ("not in the original: 9.75 percent",)
+    release(archive.warehouse, item.item, "9.75 percent", now=NOW)
     with loopback_llm() as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (done.outcome, done.kept) == ("passed", 1)
@@ -274,159 +281,82 @@ def test_no_persona_asks_for_what_the_original_does_not_say() -> None:
             assert asks not in description, level
 
 
-# What only the critic can know
+# Sentences against the original
 
 
-def judged(*verdicts: tuple[str, str]) -> list[JudgedSentence]:
-    """The critic's verdicts on sentences 1, 2, … with the words of the original."""
-    return [
-        JudgedSentence.model_validate({"number": number, "verdict": verdict, "original": words, "why": "made up"})
-        for number, (verdict, words) in enumerate(verdicts, 1)
-    ]
-
-
-TWO = "FlockNet needs twice the memory. It was tested in Finland."
 FROM = "needs half of the memory of the best earlier method"
+EDITED = "FlockNet is used by all shepherds today."
 
 
-def test_a_sentence_that_the_critic_finds_changed_holds_the_text_back_with_the_words_of_both() -> None:
-    compared = compare_sentences(new_item(LONG, "public"), TWO, judged(("changed", FROM), ("invented", "")))
-    assert compared.reasons == (
-        f"changed: “FlockNet needs twice the memory.”, where the original says “{FROM}”",
-        "invented: “It was tested in Finland.” (made up)",
-    )
-    assert compared.unchecked == 0
-
-
-def test_a_verdict_without_words_of_the_original_counts_as_none() -> None:
-    item = new_item(LONG, "public")
-    compared = compare_sentences(item, TWO, judged(("changed", "needs a third of the memory"), ("supported", FROM)))
-    assert (compared.reasons, compared.unchecked) == ((), 1)
-    assert compare_sentences(item, TWO, judged(("no idea", FROM))).unchecked is None, "nothing was checked"
-    assert compare_sentences(item, TWO, judged(("explains", ""), ("explains", ""))).unchecked == 0
-
-
-def test_the_rewrite_lists_the_sentences_that_were_not_compared_with_the_original(archive: Archive) -> None:
-    [attempt] = rewritten(archive.warehouse, GOOD, archive=archive).attempts
-    assert direction_note(attempt) == "direction not checked"
-    assert direction_note(replace(attempt, unchecked=1)) == "direction not checked in 1 sentence"
-    assert direction_note(replace(attempt, unchecked=0)) is None
-
-
-def test_a_text_held_only_for_what_the_critic_found_in_the_original_costs_no_second_attempt(archive: Archive) -> None:
-    text = GOOD.replace("97.5 percent", "9.75 percent")
-    count = len(sentence_spans(text))
+def test_a_sentence_that_the_original_does_not_say_holds_the_text_back(archive: Archive) -> None:
+    text = f"{GOOD} {EDITED}"
 
     def answer(request: Request) -> Step:
-        if is_critic(request):
-            sentences = [{"number": at, "verdict": "supported", "original": FROM} for at in range(1, count + 1)]
-            return says({"sentences": sentences, **verdict(96)})
-        return says({"text": text, "keywords": ["sheep"]})
-
-    [item] = opened(archive.warehouse, LONG)
-    with loopback_llm(answer) as server:
-        waits = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-        assert len(server.requests) == 2
-    assert status_in_words(waits, config=CONFIG) == "waiting for a decision"
-    assert (waits.attempts[0].disputed, waits.attempts[0].unchecked) == (("9.75",), 0)
-
-
-def test_a_text_that_the_critic_finds_changed_is_not_kept_however_often_it_is_written(archive: Archive) -> None:
-    def answer(request: Request) -> Step:
-        if is_critic(request):
-            return says({"sentences": [{"number": 1, "verdict": "changed", "original": FROM}], **verdict(96)})
-        return says({"text": GOOD, "keywords": ["sheep"]})
+        if is_check(request):
+            return checked(request, wrong=(EDITED,))
+        return says(verdict(96) if is_critic(request) else {"text": text, "keywords": ["sheep"]})
 
     [item] = opened(archive.warehouse, LONG)
     with loopback_llm(answer) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert done.kept is None and status_in_words(done, config=CONFIG) == "waiting for a decision"
-    assert {attempt.score for attempt in done.attempts} == {50}
+    assert {attempt.score for attempt in done.attempts} == {70}
+    assert held_back(done, done.attempts[0]) == (f"the original does not say: “{EDITED}”",)
 
 
-def asked(*claims: tuple[str, str, str], sentences: tuple[tuple[str, str], ...] = ()) -> Critique:
-    """A critic's answer about claims: what, verdict, words of the original."""
-    return Critique.model_validate(
-        {
-            "sentences": [
-                {"number": at, "verdict": found_verdict, "original": words}
-                for at, (found_verdict, words) in enumerate(sentences, 1)
-            ],
-            "claims": [
-                {"claim": claim, "verdict": found_verdict, "original": words} for claim, found_verdict, words in claims
-            ],
-            **dict.fromkeys(SUBSCORES, 19),
-        }
-    )
-
-
-def test_a_number_or_name_that_the_critic_finds_in_the_original_no_longer_holds_the_text_back() -> None:
-    item, text = new_item(LONG, "public"), "FlockNet needs 1/2 of it. SMS helps. So does Bayes."
-    critique = asked(("1/2", "supported", FROM), ("SMS", "explains", ""), ("bayes", "invented", ""))
-    found = answered_claims(item, text, critique, ("1/2", "SMS", "Bayes"))
-    assert list(found) == ["1/2", "SMS"] and FROM in found["1/2"]
-
-
-def test_the_critics_answer_about_a_claim_needs_words_of_the_original_and_must_not_contradict_itself() -> None:
-    item, text = new_item(LONG, "public"), "FlockNet needs 1/2 of it."
-    for critique in (
-        asked(("1/2", "supported", "needs a third of the memory")),
-        asked(("1/2", "supported", FROM), ("1/2", "invented", "")),
-        asked(("1/2", "unclear", FROM)),
-        asked(("1/3", "supported", FROM)),
-        asked(("1/2", "supported", FROM), sentences=(("changed", FROM),)),
-        asked(),
-    ):
-        assert answered_claims(item, text, critique, ("1/2",)) == {}
-
-
-def test_a_text_whose_unknown_name_the_critic_explains_passes_and_is_archived(archive: Archive) -> None:
-    text = GOOD.replace("a program named FlockNet", "a program for GPUs named FlockNet")
-
-    def answer(request: Request) -> Step:
-        if is_critic(request):
-            return says({"claims": [{"claim": "GPUs", "verdict": "explains"}], **verdict(96)})
-        return says({"text": text, "keywords": ["sheep"]})
+@pytest.mark.parametrize("answer", ["yes", "explains", "no", "partly"])
+def test_a_critic_that_gives_every_sentence_the_same_answer_decides_nothing(archive: Archive, answer: str) -> None:
+    def respond(request: Request) -> Step:
+        if is_check(request):
+            pairs = [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
+            same = [{"number": each["number"], "answer": answer, "words": FROM} for each in pairs]
+            return says({"pairs": same})
+        return says(verdict(96) if is_critic(request) else {"text": f"{GOOD} {EDITED}", "keywords": ["sheep"]})
 
     [item] = opened(archive.warehouse, LONG)
-    with loopback_llm(answer) as server:
+    with loopback_llm(respond) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert status_in_words(done, config=CONFIG) == "passed"
-    assert done.attempts[0].unsupported == () and "“GPUs” explains" in done.attempts[0].critique
-    assert [each.text for each in best_practices(archive.warehouse, archive.collection)] == [text]
+    assert (status_in_words(done, config=CONFIG), kept(archive)) == ("passed", [])
+    assert done.note and "sentences not checked against the original" in done.note
+    assert f"{done.note}".removeprefix("not archived: ") == unchecked_note(done.attempts[0])
 
 
-def answering_claims(text: str, *claims: dict[str, str]):  # type: ignore[no-untyped-def]
-    """An actor who writes this text, and a critic who likes it and answers these claims."""
-    return lambda request: says(
-        {"claims": claims, **verdict(96)} if is_critic(request) else {"text": text, "keywords": ["sheep"]}
-    )
+def test_the_rewrite_says_how_many_sentences_were_not_checked(archive: Archive) -> None:
+    [attempt] = rewritten(archive.warehouse, GOOD, archive=archive).attempts
+    assert unchecked_note(attempt) is None
+    assert unchecked_note(replace(attempt, unchecked=1)) == "1 sentence not checked against the original"
+    assert unchecked_note(replace(attempt, unchecked=None)) == "not checked against the original"
 
 
 WITH_NAME = GOOD.replace("a program named FlockNet", "a program by Acme named FlockNet")
 
 
-def test_a_name_without_an_answer_costs_no_attempt_and_is_archived_when_a_person_accepts_it(archive: Archive) -> None:
-    [item] = opened(archive.warehouse, LONG)
-    with loopback_llm(answering_claims(WITH_NAME)) as server:
-        done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-        assert len(server.requests) == 2
-    assert (status_in_words(done, config=CONFIG), kept(archive)) == ("passed", [])
-    assert open_questions(done, done.attempts[0]) == ("Acme",)
-    assert done.note == "not archived: not found in the original, not checked: Acme"
-    assert offer_again(archive) == 0, "the question is open"
-    assert release(archive.warehouse, item.item, "acme", now=NOW).counted
-    assert (offer_again(archive), kept(archive)) == (1, [WITH_NAME])
-    assert offer_again(archive) == 0
-    again = rewrite_item(archive.warehouse, item.item)
-    assert again.note and again.note.startswith("archived as ") and open_questions(again, again.attempts[0]) == ()
+def test_a_name_that_the_original_lacks_is_a_question_answered_with_its_sentence(archive: Archive) -> None:
+    def answer(request: Request, wrong: tuple[str, ...]) -> Step:
+        if is_check(request):
+            return checked(request, wrong=wrong)
+        return says(verdict(96) if is_critic(request) else {"text": WITH_NAME, "keywords": ["sheep"]})
 
-
-def test_a_name_that_the_critic_finds_invented_holds_the_text_back(archive: Archive) -> None:
     [item] = opened(archive.warehouse, LONG)
-    with loopback_llm(answering_claims(WITH_NAME, {"claim": "Acme", "verdict": "invented"})) as server:
+    with loopback_llm(lambda request: answer(request, ())) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
-    assert (
-        done.attempts[0].unsupported == ("Acme",) and status_in_words(done, config=CONFIG) == "waiting for a decision"
-    )
+    assert (status_in_words(done, config=CONFIG), done.attempts[0].disputed) == ("passed", ("Acme",))
+    assert kept(archive) == [WITH_NAME]
+    [other] = opened(archive.warehouse, replace(LONG, paper_id="2603.00078"))
+    with loopback_llm(lambda request: answer(request, ("Acme",))) as server:
+        done = advance(archive.warehouse, writer_of(server, archive=archive), other.item)
+    assert done.attempts[0].unsupported == ("Acme",) and done.outcome is None
     assert open_questions(done, done.attempts[0]) == ()
+
+
+def test_a_name_without_an_answer_is_archived_when_a_person_accepts_it(archive: Archive) -> None:
+    [item] = opened(archive.warehouse, LONG)
+    with loopback_llm(answering(WITH_NAME)) as server:
+        done = advance(archive.warehouse, writer_of(server), item.item)
+    unanswered = replace(done, attempts=(replace(done.attempts[0], disputed=(), unchecked=0),), note=None)
+    assert open_questions(unanswered, unanswered.attempts[0]) == ("Acme",)
+    assert archive_kept(archive, unanswered, unanswered.attempts[0]) == (
+        "not archived: not found in the original, not checked: Acme"
+    )
+    accepted = replace(unanswered, accepted=frozenset({"acme"}))
+    assert archive_kept(archive, accepted, accepted.attempts[0]).startswith("archived as ")

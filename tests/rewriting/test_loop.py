@@ -29,7 +29,7 @@ from paper_assets.stores.rewrites import Attempt, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_rewrites import invented_attempt
 from tests.loopback_llm import fault, loopback_llm
-from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of
+from tests.rewriting.scripted import NOW, PAPER, Play, attempt_of, is_critic, numbered, opened, writer_of, writing
 
 NUMBERS = RewritingConfig()
 
@@ -50,7 +50,7 @@ def test_an_item_is_written_until_it_passes_and_each_attempt_is_stored(warehouse
     [item] = opened(warehouse)
     with loopback_llm(Play(60, 80, 91)) as server:
         done = advance(warehouse, writer_of(server), item.item)
-        assert len(server.requests) == 6
+        assert len(writing(server)) == 6
     assert done == rewrite_item(warehouse, item.item)
     assert (done.outcome, done.kept, [attempt.score for attempt in done.attempts]) == ("passed", 3, [60, 80, 91])
     kept = done.kept_attempt
@@ -65,7 +65,7 @@ def test_a_finished_item_makes_no_call_and_keeps_its_outcome_if_thresholds_chang
         done = advance(warehouse, writer_of(server), item.item)
         stricter = writer_of(server, config=RewritingConfig(passes=99))
         assert advance(warehouse, stricter, item.item) == done
-        assert len(server.requests) == 2
+        assert len(writing(server)) == 2
 
 
 def test_a_waiting_item_makes_no_call_until_a_person_decides(warehouse: Warehouse) -> None:
@@ -74,7 +74,7 @@ def test_a_waiting_item_makes_no_call_until_a_person_decides(warehouse: Warehous
         writer = writer_of(server)
         assert advance(warehouse, writer, item.item).outcome is None
         waiting = advance(warehouse, writer, item.item)
-        assert (len(server.requests), status_in_words(waiting, config=NUMBERS)) == (2, "waiting for a decision")
+        assert (len(writing(server)), status_in_words(waiting, config=NUMBERS)) == (2, "waiting for a decision")
         assert say(warehouse, item.item, 1, "retry").counted
         done = advance(warehouse, writer, item.item)
     assert (done.outcome, done.kept, len(done.attempts)) == ("passed", 3, 3)
@@ -90,7 +90,7 @@ def test_a_failed_call_is_not_an_attempt_and_the_item_continues_from_there(wareh
                 advance(warehouse, writer, item.item)
             assert len(rewrite_item(warehouse, item.item).attempts) == 1
         done = advance(warehouse, writer, item.item)
-        asked = [is_critic(request) for request in server.requests]
+        asked = [is_critic(request) for request in writing(server)]
     assert [attempt.score for attempt in done.attempts] == [60, 92]
     assert asked == [False, True, False, False, True, True], "the actor's answer was kept when the critic failed"
 
@@ -110,7 +110,7 @@ def test_an_item_whose_last_process_died_before_closing_it_is_closed_without_ask
         writer = writer_of(server)
         assert keep_attempt(warehouse, item.item, attempt(1, 93))
         assert advance(warehouse, writer, item.item).outcome == "passed"
-        assert server.requests == []
+        assert writing(server) == []
 
 
 def attempt(number: int, score: int) -> Attempt:
@@ -225,7 +225,7 @@ def test_send_decides_and_next_waits_on(warehouse: Warehouse) -> None:
         with pytest.raises(StopIteration) as end:
             next(steps)
         assert end.value.value == Done(attempt=2, outcome="accepted")
-        assert len(server.requests) == 4
+        assert len(writing(server)) == 4
 
 
 def test_a_waiting_generator_sees_a_decision_of_another_process(warehouse: Warehouse) -> None:
@@ -288,7 +288,7 @@ def test_a_dead_model_leaves_everything_resumable_and_is_asked_only_twice(wareho
     items = opened(warehouse, *numbered(3))
     with loopback_llm(lambda request: fault(503, "gone", retry_after="9999")) as server:
         result = advance_all(warehouse, writer_of(server), [item.item for item in items])
-        assert len(server.requests) == 2
+        assert len(writing(server)) == 2
     assert result.unfinished == tuple(item.item for item in items)
     assert result.warning is not None and result.warning.startswith(
         "3 rewrites wait for the language model: ollama (127"
@@ -329,7 +329,7 @@ def test_items_that_the_server_refuses_do_not_keep_the_others_from_being_asked(w
     with loopback_llm(Play(95, steps={1: busy, 2: refused, 3: busy})) as server:
         writer = writer_of(server)
         done = advance_all(warehouse, writer, [items[0], items[1], items[3], items[2], later])
-        assert len(server.requests) == 3, "neither a refusal nor what was done before brings the server back"
+        assert len(writing(server)) == 3, "neither a refusal nor what was done before brings the server back"
     assert done.unfinished == (*items[:3], later)
 
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import mutate_and_judge
 from benchmarks.mutate_and_judge import auc
 from tests.loopback_llm import Request, Step, fault, loopback_llm, says
-from tests.rewriting.scripted import inside, verdict
+from tests.rewriting.scripted import inside, verdict, writing
 from tests.rewriting.test_gate import GOOD, LONG
 
 
@@ -69,20 +69,20 @@ def test_the_auc_of_a_scripted_critic_is_the_expected_one_and_its_cost_is_estima
 def test_no_more_texts_are_shown_to_the_critic_than_allowed(bench: Bench) -> None:
     with loopback_llm(lambda request: says(verdict(80))) as server:
         _, out = bench("--each", "1", "--most-calls", "9", environ=dict(server.environ("ollama")))
-        assert len(server.requests) <= 9
+        assert len(writing(server)) <= 9
     assert "9 questions" in out.splitlines()[0]
 
 
 def test_with_plan_no_request_is_sent(bench: Bench) -> None:
     with loopback_llm() as server:
         code, out = bench("--plan", environ=dict(server.environ("ollama")))
-        assert (code, len(out.splitlines()), server.requests) == (0, 1, [])
+        assert (code, len(out.splitlines()), writing(server)) == (0, 1, [])
 
 
 def test_a_critic_that_fails_is_asked_no_more_and_the_gate_is_measured_all_the_same(bench: Bench) -> None:
     with loopback_llm(lambda request: fault(400)) as server:
         _, out = bench("--each", "1", environ=dict(server.environ("ollama")))
-        assert len(server.requests) == 1
+        assert len(writing(server)) == 1
     assert "critic: asked no more" in out and "a refusal" in out
 
 

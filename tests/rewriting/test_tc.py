@@ -15,7 +15,7 @@ from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.invented_archive import fill, practice
-from tests.rewriting.scripted import PAPER, Play, inside, is_critic, opened, writer_of
+from tests.rewriting.scripted import PAPER, Play, inside, is_critic, opened, writer_of, writing
 
 SHEEP = "We count sheep by a new sieve that needs little memory."  # near to the paper
 
@@ -94,7 +94,7 @@ def test_tc5_still_under_75_the_best_is_kept_with_a_warning(archive: Archive) ->
 
 def actors(server: LoopbackLLM) -> list[str | None]:
     """The example blocks that the actors were given."""
-    return [inside("examples", request.turns[0]) for request in server.requests if not is_critic(request)]
+    return [inside("examples", request.turns[0]) for request in writing(server) if not is_critic(request)]
 
 
 def test_tc6_where_nothing_is_recalled_the_prompt_has_no_example_block(archive: Archive) -> None:

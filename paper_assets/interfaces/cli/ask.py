@@ -1,7 +1,8 @@
 """Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for saved answers."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import Annotated
 
 import typer
@@ -30,17 +31,22 @@ from paper_assets.pipeline.desk_answers import (
 )
 from paper_assets.retrieval.cited_answer import (
     NEAREST,
+    NOT_CHECKED,
     UNANSWERED,
     Answer,
     answer_from_record,
     answer_record,
     cited_papers,
     compare_answers,
+    dropped_in_words,
     numbered,
+    spent_in_words,
 )
 from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
+
+Anew = Annotated[bool, typer.Option("--anew", help="Use no answer that the language model gave before.")]
 
 
 def ask(
@@ -58,13 +64,20 @@ def ask(
     calls: Annotated[int | None, typer.Option(min=1, help="Limit of calls to the language model.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Limit of tokens for the language model.")] = None,
     extractive: Annotated[bool, typer.Option("--extractive", help="Quote only; ask no language model.")] = False,
+    anew: Anew = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with BibTeX.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the answer; `paper-assets answers` lists it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question from stored abstracts and full texts, with a verified quotation for every sentence."""
     options = QuestionOptions(
-        profile=profile, sides=sides, fetch=fetch, most_calls=calls, most_tokens=tokens, extractive=extractive
+        profile=profile,
+        sides=sides,
+        fetch=fetch,
+        most_calls=calls,
+        most_tokens=tokens,
+        extractive=extractive,
+        anew=anew,
     )
     warehouse = open_warehouse()
     answer = _answer(warehouse, " ".join(question), options)
@@ -113,11 +126,11 @@ def show_answer(
 
 
 @answers.command("again")
-def ask_again(number: Number, as_json: AsJson = False) -> None:
+def ask_again(number: Number, anew: Anew = False, as_json: AsJson = False) -> None:
     """Ask a kept question again, and show which papers are new in the answer. The new answer is kept too."""
     warehouse = open_warehouse()
     earlier = _kept(warehouse, number)
-    options = QuestionOptions(**earlier.options)
+    options = replace(QuestionOptions(**earlier.options), anew=anew)
     answer = _answer(warehouse, earlier.question, options)
     changes = compare_answers(answer_from_record(earlier.answer), answer)
     if as_json:
@@ -158,10 +171,12 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
     with progress_bar("papers") as bar:
         prepared = prepare_question(context, question, options, progress=bar)
     if prepared.config and prepared.passages:
-        most = prepared.estimate
-        model = prepared.config.model
-        warn(f"Asking {model}: at most {most.calls} calls, about {most.input_tokens:,} tokens of prompts")
-    answer = answer_question(context, prepared, options)
+        warn(f"Asking {prepared.config.model}: at most {prepared.bound}, repairs included")
+    with progress_bar("steps") as bar:
+        steps = count()
+        answer = answer_question(context, prepared, options, progress=lambda step: bar(next(steps), None, step))
+    if prepared.config and answer.kind == "written":
+        warn(f"Paid: {spent_in_words(answer)}")
     for note in answer.notes:
         warn(f"note: {note}")
     return answer
@@ -202,7 +217,12 @@ def print_answer(answer: Answer) -> None:
         if side:
             say(f"{side}:")
         for sentence in sentences:
-            say(f"{sentence.text} {''.join(f'[{note.number}]' for note in sentence.notes)}")
+            numbered_notes = "".join(f"[{note.number}]" for note in sentence.notes)
+            if sentence.checked:
+                say(f"{sentence.text} {numbered_notes}")
+            else:
+                say(f"“{sentence.notes[0].quote}” {numbered_notes}")
+                say(f"    {NOT_CHECKED}: {sentence.text}")
     if numbers.nearest:
         say(NEAREST)
     for note in numbers.footnotes or numbers.nearest:
@@ -211,6 +231,6 @@ def print_answer(answer: Answer) -> None:
         section = f", section {note.section}" if note.section else ""
         say(f"[{note.number}] “{note.quote}”")
         say(f"    {note.title} ({note.paper_id}{section})")
-    if answer.dropped:
+    if left_out := dropped_in_words(answer):
         say("")
-        say(f"{count_of(answer.dropped, 'sentence')} of the model left out: no quotation that its source contains.")
+        say(f"{left_out}.")

@@ -36,7 +36,9 @@ from paper_assets.interpreting.papers import (
 from paper_assets.interpreting.papers import related as related_papers
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, ignore_progress
+from paper_assets.retrieval.cited_answer import NOT_CHECKED
 from paper_assets.small_files import read_json
+from paper_assets.text.numbers import count_of
 
 arxiv = typer.Typer(
     name="arxiv",
@@ -47,6 +49,7 @@ arxiv = typer.Typer(
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
 Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]
+Anew = Annotated[bool, typer.Option("--anew", help="Use no answer that the language model gave before.")]
 Provider = Annotated[str | None, typer.Option(help="openai, anthropic or ollama; default: LLM_PROVIDER.")]
 Model = Annotated[str | None, typer.Option(help="Model of the provider; default: the environment's.")]
 Kind = Annotated[str, typer.Option("--type", help="summary, detailed or comparison.")]
@@ -123,12 +126,13 @@ def analyze(
     kind: Kind = "summary",
     provider: Provider = None,
     model: Model = None,
+    anew: Anew = False,
     as_json: AsJson = False,
 ) -> None:
     """Analyze a paper given as JSON with a language model."""
     fetched = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
     with progress_bar("analysis") as bar:
-        clients = _clients(bar)
+        clients = replace(_clients(bar), anew=anew)
         analysis = analyze_paper(clients, fetched, analysis_type=kind, provider=provider, model=model)
     if as_json:
         return print_json(analysis_to_mapping(analysis))
@@ -142,11 +146,12 @@ def interpret(
     kind: Kind = "summary",
     provider: Provider = None,
     model: Model = None,
+    anew: Anew = False,
     as_json: AsJson = False,
 ) -> None:
     """Fetch a paper and analyze it with a language model. Without a model the paper is shown with the reason."""
     with progress_bar("interpretation") as bar:
-        clients = _clients(bar)
+        clients = replace(_clients(bar), anew=anew)
         interpretation = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)
     if as_json:
         return print_json(interpretation_to_mapping(interpretation))
@@ -215,6 +220,10 @@ def _show_analysis(analysis: Analysis) -> None:
             say(f"\nMethodology\n  {analysis.methodology}")
         if lines := getattr(analysis, name):
             say(f"\n{name.replace('_', ' ').capitalize()}\n" + "\n".join(f"  - {line}" for line in lines))
+    for each in analysis.not_checked:
+        say(f"\n“{each['nearest']}”\n  {NOT_CHECKED} ({each['part'].replace('_', ' ')}): {each['text']}")
+    if analysis.dropped:
+        say(f"\n{count_of(analysis.dropped, 'sentence')} left out: not supported by the text.")
     read = f"the {analysis.read}" + (f" in {analysis.parts} parts" if analysis.parts > 1 else "")
     took = f"requests: {analysis.usage.calls}" if analysis.usage.calls else "known already"
     say(f"\n({analysis.analysis_type} by {analysis.model}, which read {read}; {took})")

@@ -27,7 +27,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
-from paper_assets.rewriting.gate import direction_note, held_back, not_checked, open_questions, unaccepted
+from paper_assets.rewriting.gate import held_back, not_checked, open_questions, unaccepted, unchecked_note
 from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, state_of, status_in_words, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
@@ -223,7 +223,7 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     for reason in held_back(current, shown):
         say(f"held back: {reason}")
     questions = open_questions(current, shown)
-    for note in (not_checked(questions), direction_note(shown)):
+    for note in (not_checked(questions), unchecked_note(shown)):
         if note:
             say(note)
     critique = f". The critic: {state.feedback}" if state.feedback.strip() else ""

@@ -4,6 +4,7 @@ No caller counts as the owner of a private text here: such texts are neither sea
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -80,6 +81,7 @@ class SearchTools(ToolSet):
         for_and_against: Annotated[bool, Field(description="Answer for and against apart.")] = False,
         fetch: Annotated[int, Field(ge=0, le=20, description="Full texts to fetch first.")] = 0,
         extractive: Annotated[bool, Field(description="Quote only; no language model.")] = False,
+        anew: Annotated[bool, Field(description="Use no earlier answer of the model.")] = False,
     ) -> Annotated[CallToolResult, AskDeskAnswer]:
         """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
 
@@ -92,7 +94,7 @@ class SearchTools(ToolSet):
             )
             from paper_assets.retrieval.cited_answer import answer_record
 
-            options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive)
+            options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive, anew=anew)
             corpus = self._corpus()
             context = AnsweringContext(
                 settings=self.settings,
@@ -103,8 +105,9 @@ class SearchTools(ToolSet):
             )
             progress(0, None, "gathering passages")
             prepared = prepare_question(context, question, options, progress=progress)
-            progress(0, None, "writing")
-            record = answer_record(answer_question(context, prepared, options))
+            step = count(1)
+            answer = answer_question(context, prepared, options, progress=lambda what: progress(next(step), None, what))
+            record = {**answer_record(answer), "at_most": prepared.bound or None}
             for sentence in record["sentences"]:  # a quotation is not sent twice
                 if [cited["quote"] for cited in sentence["citations"]] == [sentence["text"]]:
                     del sentence["text"]
@@ -112,7 +115,7 @@ class SearchTools(ToolSet):
 
         if extractive and not fetch:
             return await self.calls.answer(ctx, "ask_desk", work)
-        key = call_key(question, for_and_against, fetch, extractive)
+        key = call_key(question, for_and_against, fetch, extractive, anew)
         return await self.calls.answer(ctx, "ask_desk", work, joined_as=key)
 
     def _check(

@@ -269,13 +269,15 @@ class AskDeskAnswer(TypedDict):
     kind: Annotated[str, Field(description="written by a language model, or extractive: quoted.")]
     sentences: Annotated[
         list[dict[str, Any]],
-        Field(description="text unless it is the quote, stance, citations: paper_id, title, quote."),
+        Field(description="text unless it is the quote, stance, checked, citations: paper_id, title, quote."),
     ]
-    dropped_sentences: Annotated[int, Field(description="Left out: their quote is not in the source.")]
+    dropped_sentences: Annotated[int, Field(description="Left out: not supported by a quotation.")]
     examined_passages: int
     model: str | None
     calls: int
     input_tokens: int
     output_tokens: int
+    cost: Annotated[float | None, Field(description="At the configured prices.")]
+    at_most: Annotated[str | None, Field(description="The bound before the answer.")]
     notes: list[str]
     nearest: Annotated[list[dict[str, Any]], Field(description="Quotations where a model found no answer.")]

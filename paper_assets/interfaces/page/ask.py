@@ -31,8 +31,18 @@ from paper_assets.pipeline.desk_answers import (
     answer_question,
     prepare_question,
 )
+from paper_assets.progress import WorkEnded
 from paper_assets.retrieval.answering_sentences import parts_of
-from paper_assets.retrieval.cited_answer import NEAREST, UNANSWERED, Answer, answer_from_record, numbered
+from paper_assets.retrieval.cited_answer import (
+    NEAREST,
+    NOT_CHECKED,
+    UNANSWERED,
+    Answer,
+    answer_from_record,
+    dropped_in_words,
+    numbered,
+    spent_in_words,
+)
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.papers import latest_day
 from paper_assets.stores.warehouse import Warehouse
@@ -119,6 +129,9 @@ def show_answer(request: Request) -> Response:
         unanswered=UNANSWERED,
         nearest=NEAREST,
         parts=len(parts_of(typed.question)),
+        not_checked=NOT_CHECKED,
+        dropped_in_words=dropped_in_words,
+        spent_in_words=spent_in_words,
         empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
         text=typed.question,
@@ -155,17 +168,21 @@ def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str
 
 
 def write_answer(request: Request) -> Response:
-    """Start to write the answer; a question that is being answered is not asked twice."""
+    """Start to write the answer, `anew` if so asked, or cancel it; a question under way is not asked twice."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     typed = _typed_question(form)
     if not typed.question:
         raise InvalidInput("type the question that you want to ask")
-    desk.tasks.start(
-        "answering",
-        (profile, typed),
-        lambda task: _write(desk, profile, typed, task),
-        failed=lambda answer: answer.failure is not None,
-    )
+    what = str(form.get("what", ""))
+    if what in ("cancel", "anew"):
+        desk.tasks.forget("answering", (profile, typed))
+    if what != "cancel":
+        desk.tasks.start(
+            "answering",
+            (profile, typed),
+            lambda task: _write(desk, profile, typed, task, anew=what == "anew"),
+            failed=lambda answer: answer.failure is not None,
+        )
     return RedirectResponse(f"/p/{profile}/search?{typed.query}", status_code=303)
 
 
@@ -184,17 +201,22 @@ def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, 
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
-def _write(desk: Desk, profile: str, typed: TypedQuestion, task: Task) -> Answer:
+def _write(desk: Desk, profile: str, typed: TypedQuestion, task: Task, *, anew: bool) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
     def progress(done: int, total: int | None, stage: str = "", /) -> None:
         task.progress = f"{stage} ({done + 1} of {total})" if total else stage
 
-    context, options = _context(desk, desk.for_writing), typed.options(profile)
+    context, options = _context(desk, desk.for_writing), typed.options(profile, anew=anew)
     prepared: PreparedQuestion = prepare_question(context, typed.question, options, progress=progress)
-    task.progress = "writing the answer"
     options = replace(options, most_calls=max(prepared.estimate.calls, 1))
-    return answer_question(context, prepared, options)
+
+    def step(what: str) -> None:
+        if task.cancelled:
+            raise WorkEnded
+        task.progress = what
+
+    return answer_question(context, prepared, options, progress=step)
 
 
 def _context(desk: Desk, warehouse: Warehouse) -> AnsweringContext:

@@ -22,7 +22,7 @@ from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of, offer_again
 from paper_assets.rewriting.best_practices import remove as remove_from
-from paper_assets.rewriting.gate import direction_note, held_back, listed, not_checked, open_questions
+from paper_assets.rewriting.gate import held_back, listed, not_checked, open_questions, unchecked_note
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.measures import Piece, marked
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, NextStep, Wait, Write
@@ -96,7 +96,7 @@ def show_rewrite(request: Request) -> Response:
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
         stage_in_words=_status(item, step, pause=pause, ahead=desk.tasks.ahead("rewriting", item.item), auto=auto),
         held=held_back(item, attempt) if attempt else (),
-        notes=[note for note in (not_checked(questions), direction_note(attempt) if attempt else None) if note],
+        notes=[note for note in (not_checked(questions), unchecked_note(attempt) if attempt else None) if note],
         questions=questions,
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
