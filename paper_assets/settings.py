@@ -217,7 +217,7 @@ class ScoringConfig:
     )  # G7
     recency_floor: float = 0.1  # G7
     llm_band: tuple[float, float] = (0.4, 0.7)  # G5: a paper of relevance from the first to below the second is checked
-    llm_batch: int = 15  # G5: papers in one question
+    llm_batch: int = 10  # G5: papers in one question
     llm_abstract: int = 500  # G5: characters of the abstract that are shown
     practicality_code: float = 0.5  # G7
     practicality_pdf: float = 0.3  # G7

@@ -118,6 +118,7 @@ class LoopbackLLM:
 
     def __init__(self, script: tuple[Step | Answering, ...]) -> None:
         self.requests: list[Request] = []
+        self.models: dict[str, Any] = {}  # what the list of models answers
         self.closing = Event()
         self._script = list(script)
         self._lock = Lock()
@@ -173,6 +174,13 @@ def loopback_llm(*script: Step | Answering) -> Iterator[LoopbackLLM]:
 
 def _handler(server: LoopbackLLM) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(server.models).encode()
+            self.send_response_only(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
             path = self.path.split("?")[0]

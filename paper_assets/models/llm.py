@@ -370,6 +370,8 @@ def _repair(prompt: Prompt, *, answer: str, wrong: str) -> Prompt:
 
 def _faults(fault: ValidationError, *, most: int) -> str:
     faults = fault.errors(include_url=False, include_input=False, include_context=False)
+    if faults[0]["type"] == "json_invalid":
+        return "it is not one complete JSON object"
     lines = [f"{'.'.join(map(str, part['loc'])) or 'the answer'}: {part['msg']}" for part in faults[:most]]
     return "\n".join(" ".join(line.split())[:200] for line in lines)
 
@@ -414,13 +416,13 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
             try:
                 return exchange(config, prompt, timeout=min(config.try_timeout, left))
             except SchemaRefused as refused:
+                _take_back(meters)
                 older = config.provider == "openai" and refused.takes_objects and not prompt.as_object
                 prompt = replace(prompt, as_object=True) if older else _with_schema(prompt)
             except TryFailed as failed:
                 last = failed
-                if not failed.late:  # the server did not work on it
-                    for meter in meters:
-                        meter.uncount_call()
+                if not failed.late:
+                    _take_back(meters)
                 raise
 
     try:
@@ -446,6 +448,12 @@ def _complete(model: LanguageModel, prompt: Prompt, *, meters: Sequence[Budget],
     if config.monthly:
         config.monthly.add(model.purpose, reply.input_tokens, reply.output_tokens)
     return _whole(config, reply), prompt
+
+
+def _take_back(meters: Sequence[Budget]) -> None:
+    """Uncount a call that the server refused to work on."""
+    for meter in meters:
+        meter.uncount_call()
 
 
 def _final_error(config: LLMConfig, what: str, last: TryFailed) -> LLMUnreachable:

@@ -178,7 +178,7 @@ def _price(given: Mapping[str, str], name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Count HTTP exchanges and tokens."""
+    """Count exchanges, those that the server refused to work on apart, and tokens."""
 
     calls: int = 0
     input_tokens: int = 0

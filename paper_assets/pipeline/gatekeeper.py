@@ -10,7 +10,7 @@ writes the stores; only the rankings are computed elsewhere.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,8 @@ import numpy as np
 
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
-from paper_assets.errors import ClusterUnavailable, NotComputed, PaperAssetsError
+from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed, PaperAssetsError
+from paper_assets.learning.ratings import ratings_of
 from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
@@ -58,7 +59,7 @@ from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.explain import ADDED_IN_WORDS, recompute
 from paper_assets.ranking.final_list import learned_of, order_value
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
-from paper_assets.ranking.verifier import Verifier
+from paper_assets.ranking.verifier import Verifier, agreement, reader_of_profile, unavailable
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import (
@@ -346,6 +347,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     """Filter, score and store each day and profile; nothing is computed again if its inputs are unchanged."""
     model = workspace.embedder() if RANKINGS in wanted else None
     verifier = workspace.load_verifier()
+    # The list comes first, and is ranked again when the model has judged its papers.
+    first = replace(verifier, ask=unavailable(_NOT_YET)) if verifier.model else verifier
 
     @cache
     def profile_of(name: str) -> Profile:
@@ -373,9 +376,18 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     def make(partition: Partition) -> bool:
         new = prepare(partition)
         if RANKINGS in wanted:
-            new = rank_locally(work_of(partition), verifier)
+            new = rank_locally(work_of(partition), first)
             on_ranked(partition, new)
         return new
+
+    def refine(partition: Partition) -> bool:
+        """Rank again with the model's verdicts, where the list lacks some."""
+        trusted = replace(
+            verifier,
+            right=model_reliability(workspace, profile_of(partition.of_profile), verifier),
+            report=lambda what: workspace.progress(0, None, what),
+        )
+        return rank_locally(work_of(partition), trusted)
 
     def on_ranked(partition: Partition, new: bool) -> None:
         workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")
@@ -384,8 +396,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         new, failures = day_by_day(
             workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, on_ranked=on_ranked
         )
-    elif verifier.model:  # this can take minutes, and holding the store would block every other process
-        new, failures = make_each(partitions, make, in_order=True, progress=workspace.progress)
     else:
         with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:
 
@@ -394,7 +404,24 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
                 return make(partition)
 
             new, failures = make_each(partitions, make_held, in_order=True, progress=workspace.progress)
+        if verifier.model and RANKINGS in wanted:  # takes minutes, and holding the store would block other processes
+            listed = [each for each in partitions if each not in failures]
+            refined, failed = make_each(listed, refine, in_order=True, progress=workspace.progress)
+            new |= {each: new.get(each, False) or changed for each, changed in refined.items()}
+            failures |= failed
     return Made(new=new, failures=failures)
+
+
+_NOT_YET = LLMUnreachable("the language model has not judged them yet")
+
+
+def model_reliability(workspace: Workspace, profile: Profile, verifier: Verifier) -> float:
+    """Return how often the language model is right for a reader, learned from its verdicts on rated papers."""
+    worth = {rating.paper_id: rating.value == "worth" for rating in ratings_of(workspace.warehouse, profile.name)}
+    rated = papers_by_id(workspace.warehouse, sorted(worth))
+    return agreement(
+        rated, worth, reader_of_profile(profile.content), verifier=verifier, scoring=workspace.settings.scoring
+    )
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:

@@ -5,20 +5,23 @@ A model's code is imported when the model is loaded, so that commands such as `s
 Belongs here: building the workspace from settings and environment, once per process. Not here: what a step does.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from paper_assets.errors import ModelUnavailable
+from paper_assets.errors import InvalidInput, LLMUnreachable, ModelUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress, ignore_progress
-from paper_assets.ranking.verifier import Verifier, open_verifier
+from paper_assets.ranking.verifier import Verifier, open_verifier, unavailable
 from paper_assets.settings import Settings
+from paper_assets.small_files import read_json, write_file
 from paper_assets.sources.source import Access, seconds_from_now
 from paper_assets.stores.digest_inputs import code_state
 from paper_assets.stores.kept_settings import kept_environment
@@ -157,7 +160,7 @@ def open_workspace(
         # Functions and not partials, whose repr would show the keys in `environ`.
         load_judge=lambda: _judge(settings, environ, warehouse, deadline),
         load_daily_answers=lambda: _daily_answers(settings, environ, warehouse),
-        load_verifier=lambda: _verifier(environ, warehouse, deadline),
+        load_verifier=lambda: _verifier(settings, environ, warehouse, clock, deadline),
         load_writer=lambda workspace: _writer(workspace, settings, environ, warehouse),
         access=Access(settings=settings, environ=environ),
         enrich_papers=enricher(settings, environ, warehouse),
@@ -210,13 +213,43 @@ def _daily_answers(settings: Settings, environ: Mapping[str, str], warehouse: Wa
     return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
 
 
-def _verifier(environ: Mapping[str, str], warehouse: Warehouse, deadline: Callable[[], float | None]) -> Verifier:
-    return open_verifier(
+_REST = timedelta(minutes=30)  # for which a language model that failed is not asked about papers
+
+
+def _verifier(
+    settings: Settings,
+    environ: Mapping[str, str],
+    warehouse: Warehouse,
+    clock: Clock,
+    deadline: Callable[[], float | None],
+) -> Verifier:
+    """Return the verifier; while its model rests after a failure, it asks nothing."""
+    resting = settings.home / "resting_model.json"
+    verifier = open_verifier(
         environ,
         deadline=deadline,
         known=lambda keys: known_answers(warehouse, keys),
         keep=lambda verdicts, model: keep_answers(warehouse, verdicts, model=model),
     )
+    with suppress(InvalidInput, OSError, ValueError, KeyError, TypeError):
+        record: Any = read_json(resting) if resting.exists() else {}
+        if record.get("model") == verifier.model and datetime.fromisoformat(record["until"]) > clock():
+            until, reason = datetime.fromisoformat(record["until"]), str(record["reason"])
+            line = f"{reason}; it is asked again after {until:%H:%M} UTC"
+            return replace(verifier, ask=unavailable(LLMUnreachable(line)))
+
+    def ask(**question: Any) -> Any:
+        try:
+            return verifier.ask(**question)
+        except LLMUnreachable as fault:
+            if deadline() is not None:  # a caller waits, and the model may only be too slow for that
+                raise
+            record = {"model": verifier.model, "until": f"{(clock() + _REST).isoformat()}", "reason": f"{fault}"}
+            with suppress(OSError):
+                write_file(resting, json.dumps(record))
+            raise
+
+    return replace(verifier, ask=ask)
 
 
 def _writer(workspace: Workspace, settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "Writer":

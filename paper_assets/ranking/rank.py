@@ -164,7 +164,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         scored = replace(scored, shift=shift.values)
     check = _check(task, scored, relevance, queries, verifier=verifier if method == EMBEDDING else None)
     if check:
-        scored = scored.with_relevance(check.relevance)
+        scored = scored.with_relevance(check.values)
         facts = replace(facts, llm_verified=check.verified)
     scored = scored.with_days_threshold()
     facts = replace(facts, dimensions=scored.dimensions)

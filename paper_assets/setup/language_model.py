@@ -30,15 +30,17 @@ class ModelUse:
     received: int
 
 
-# Estimates: 15 abstracts of 500 characters; an abstract, two examples and a critique in two attempts; 40 passages; a
-# paper of 12 pages.
+# Estimates: 20 abstracts of 500 characters; an abstract, two examples, a critique and a check in two attempts; 24
+# passages, the answer and its check; a paper of 12 pages and the check of its analysis.
 USES = (
-    ModelUse("checks papers whose relevance is doubtful", "15 papers", 3_500, 600),
-    ModelUse("rewrites an abstract and judges the rewrite, if a profile asks for it", "a rewrite", 6_000, 2_000),
-    ModelUse("judges and quotes what answers a question", "a question", 12_000, 1_500),
-    ModelUse("analyses a paper when an assistant asks for it", "a paper", 15_000, 1_000),
+    ModelUse("grades the first papers of a list", "20 papers", 4_500, 300),
+    ModelUse("rewrites an abstract and judges the rewrite, if a profile asks for it", "a rewrite", 9_000, 2_500),
+    ModelUse("judges, quotes and checks what answers a question", "a question", 18_000, 2_000),
+    ModelUse("analyses a paper when an assistant asks for it", "a paper", 18_000, 1_500),
 )
-SENT_AWAY = "Titles, abstracts and your interests are sent to the provider; ratings and private PDFs are not."
+SENT_AWAY = (
+    "Titles, abstracts, your interests and statement are sent to the provider; ratings and private PDFs are not."
+)
 
 
 class _Answer(BaseModel):

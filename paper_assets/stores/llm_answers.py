@@ -61,3 +61,14 @@ def keep_answers(
                 "output_tokens": output_tokens,
             },
         )
+
+
+def forget_answers(warehouse: Warehouse, *, model: str | None = None) -> int:
+    """Remove the answers of a model (None: of all), and return their number."""
+    with warehouse.writing() as connection:
+        condition = {"model": model}
+        [(count,)] = connection.execute(
+            "select count(*) from llm_answers where $model is null or model = $model", condition
+        ).fetchall()
+        connection.execute("delete from llm_answers where $model is null or model = $model", condition)
+    return int(count)

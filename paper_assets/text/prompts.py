@@ -32,17 +32,23 @@ def prompt(name: str, **values: str) -> str:
 
 
 @cache
-def numbered_entries(field: str, count: int, **kinds: str | tuple[str, ...]) -> type[BaseModel]:
+def numbered_entries(field: str, count: int, **kinds: str | tuple[str, ...] | tuple[int, ...]) -> type[BaseModel]:
     """Return the schema of an object whose `field` lists entries with a number from 1 to `count` and further keys.
 
-    A kind is a JSON type or the tuple of allowed texts.
+    A kind is a JSON type or the tuple of allowed values.
     """
     properties: dict[str, Any] = {"number": {"type": "integer", "enum": list(range(1, count + 1))}}
     for name, kind in kinds.items():
-        properties[name] = {"type": kind} if isinstance(kind, str) else {"type": "string", "enum": list(kind)}
+        properties[name] = _kind(kind)
     items = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     shape = {"type": "array", "items": items, "maxItems": count}
     return create_model("Answer", **{field: (Annotated[list[Any], WithJsonSchema(shape)], ...)})  # type: ignore[call-overload]
+
+
+def _kind(kind: str | tuple[str, ...] | tuple[int, ...]) -> dict[str, Any]:
+    if isinstance(kind, str):
+        return {"type": kind}
+    return {"type": "integer" if isinstance(kind[0], int) else "string", "enum": list(kind)}
 
 
 def by_number(entries: Sequence[Any], count: int) -> dict[int, Mapping[str, Any]]:

@@ -106,6 +106,22 @@ def refusal(text: str, *, language: str = "en") -> str | None:
     return "another language" if foreign or not is_in_language(text, language) else None
 
 
+_STEERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\s+(?:all|any|the|your|every|previous|earlier|prior)\b"
+    r".{0,40}\b(?:instruction|order|prompt|rule|above|guideline)"
+    r"|\b(?:rate|rank|score|grade|judge)\s+(?:all\s+|the\s+|every\s+)?(?:others?|this\s+paper|it)\b"
+    r".{0,20}\b(?:zero|highest|lowest|first|last|best|maximum|[0-9])\b"
+    r"|\b(?:dear|note\s+to(?:\s+the)?)\s+(?:AI\s+)?(?:model|assistant|reviewer|LLM|AI)\b"
+    r"|\byou\s+(?:must|should|are\s+now)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def addresses_reader(text: str) -> bool:
+    """Return whether a text from outside speaks to who judges it: such a text is judged alone."""
+    return bool(_STEERS.search(text))
+
+
 # --- numbers and names ---------------------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(\d{1,3}(?:[, \u2009\u202f]\d{3})+(?!\d)|\d+)((?:\.\d+)?)")

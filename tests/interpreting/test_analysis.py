@@ -78,7 +78,7 @@ def test_the_text_of_a_paper_becomes_an_analysis(world: Outside, provider: Any) 
         assert "We fold the cache once." in asked_for(server) and "Folding Caches" in asked_for(server)
     assert analysis.summary == "The cache is folded."
     assert analysis.key_contributions == ("folding",)
-    assert (analysis.read, analysis.parts, analysis.usage.calls) == ("full text", 1, 1)
+    assert (analysis.read, analysis.parts, analysis.usage.calls) == ("full text", 1, 2)
     assert set(analysis_to_mapping(analysis)) >= {*READING, "analysis_type", "model"}
 
 
@@ -131,7 +131,7 @@ def test_a_long_paper_is_read_in_parts_and_joined(world: Outside) -> None:
         analysis = analyze_paper(clients, given_paper(text))
         parts = len(requests_of(server)) - 1
         assert analysis.parts == parts > 1
-        assert analysis.usage.calls == parts + 1
+        assert analysis.usage.calls == parts + 2  # with the check
         shown = " ".join(request.turns[0] for request in requests_of(server)[:-1])
         assert all(f"Paragraph {number}." in shown for number in range(60))
         assert (
@@ -157,7 +157,7 @@ def test_a_part_that_fails_leaves_the_others_kept(world: Outside) -> None:
         with pytest.raises(LLMError):
             analyze_paper(clients, given_paper(text))
         analysis = analyze_paper(clients, given_paper(text))
-        assert analysis.usage.calls == analysis.parts + 1 - 2  # two parts were known
+        assert analysis.usage.calls == analysis.parts + 2 - 2  # two parts were known
 
 
 def test_notes_that_do_not_fit_are_noted_once_more(world: Outside) -> None:

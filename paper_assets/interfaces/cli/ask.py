@@ -43,6 +43,7 @@ from paper_assets.retrieval.cited_answer import (
     spent_in_words,
 )
 from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
+from paper_assets.stores.llm_answers import forget_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
@@ -88,7 +89,7 @@ def ask(
 
 answers = typer.Typer(
     name="answers",
-    help="Show, ask again, export or remove the answers that you kept.",
+    help="Show, ask again, export or remove the answers that you kept; forget those of language models.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -153,6 +154,14 @@ def remove(number: Number) -> None:
     if not remove_answer(warehouse, number):
         raise _missing(number)
     say(f"Removed answer {number}.")
+
+
+@answers.command("forget")
+def forget(
+    model: Annotated[str | None, typer.Option(help="Only what this language model answered.")] = None,
+) -> None:
+    """Forget what language models answered: verdicts on papers, judged passages, analyses. Kept answers stay."""
+    say(f"Forgot {count_of(forget_answers(open_warehouse(), model=model), 'answer')} of language models.")
 
 
 def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> Answer:

@@ -32,7 +32,6 @@ from paper_assets.library.formats import read_library
 from paper_assets.models import llm
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.ranking.verifier import Verdicts, scores_in
 from paper_assets.retrieval.plan import parse_plans
 from paper_assets.rewriting.prompts import Critique, Draft
 from paper_assets.settings import load_settings, variables
@@ -47,6 +46,7 @@ from paper_assets.stores.paper_merging import merge_papers, replace_day
 from paper_assets.stores.papers import papers_between, summary
 from paper_assets.stores.vectors import VectorIndex, foreign_rows
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.prompts import by_number, numbered_entries
 from tests import loopback
 from tests.desk import GRAPHS, Desk
 from tests.faults.storm.child import alone
@@ -279,7 +279,7 @@ def _scholar(dice: Dice, around: Surroundings) -> object:
 def _llm(dice: Dice, around: Surroundings) -> object:
     schema, sample = dice.choice(
         (
-            (Verdicts, {"verdicts": [{"id": "2603.00001", "score": 0.5}]}),
+            (numbered_entries("papers", 1, grade=(0, 1, 2, 3)), {"papers": [{"number": 1, "grade": 2}]}),
             (Draft, {"text": "Plain words.", "keywords": ["road"]}),
             (Critique, {"score": 91, "critique": "fine"}),
             (
@@ -296,9 +296,7 @@ def _llm(dice: Dice, around: Surroundings) -> object:
     config = llm_config({"LLM_PROVIDER": "ollama", "OLLAMA_BASE_URL": around.address})
     model = llm.LanguageModel(config=config, sleep=lambda seconds: None)
     completion = model.ask(system="s", user="u", schema=schema)
-    return (
-        scores_in(completion.value.verdicts, asked=["2603.00001"]) if isinstance(completion.value, Verdicts) else None
-    )
+    return by_number(getattr(completion.value, "papers", ()), 1)
 
 
 def _environment(dice: Dice, around: Surroundings) -> None:
