@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from benchmarks.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers
+from benchmarks.corruptions import BY_MEANING, NUMBERS_AND_NAMES, Strangers, names_in
 from paper_assets.models.embedder import load_embedder
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.support import CONTROLS, Statement, check, settled, similarities_of
@@ -39,7 +39,8 @@ def from_papers(folder: Path, *, count: int, chance: random.Random) -> list[Pair
     with gzip.open(folder / "papers.jsonl.gz", "rt", encoding="utf-8") as file:
         papers = chance.sample([json.loads(line) for line in file], count)
     sentences = [_sentences(paper["abstract"]) for paper in papers]
-    strangers = Strangers(names=[], texts=[paper["abstract"] for paper in papers])
+    texts = [paper["abstract"] for paper in papers]
+    strangers = Strangers(names=[name for text in texts for name in names_in(text)], texts=texts)
     pairs = []
     for at, (paper, own) in enumerate(zip(papers, sentences, strict=True)):
         if not own or not sentences[at - 1]:

@@ -77,13 +77,15 @@ class Reader:
 
     interests: Mapping[str, tuple[str, ...]]
     avoid: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
     statement: str = ""
     liked: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         """Return the reader's words for a prompt."""
         lines = [f"{level}: {'; '.join(names)}" for level, names in self.interests.items() if names]
-        lines += [f"to avoid: {'; '.join(self.avoid)}"] if self.avoid else []
+        lines += [f"not wanted: {'; '.join(self.avoid)}"] if self.avoid else []
+        lines += [f"less wanted: {'; '.join(self.less)}"] if self.less else []
         lines += [f"in their own words: {self.statement}"] if self.statement else []
         lines += [f"liked papers: {'; '.join(self.liked)}"] if self.liked else []
         return "\n".join(lines)
@@ -92,7 +94,7 @@ class Reader:
 def reader_of_profile(content: ProfileContent) -> Reader:
     """Return what the model is told of a profile."""
     liked = [paper.title for paper in content.interests.papers if paper.title]
-    return reader_of(content.interests, liked=liked, statement=getattr(content, "statement", None) or "")
+    return reader_of(content.interests, liked=liked, statement=content.statement or "")
 
 
 def reader_of(interests: Interests, *, liked: Sequence[str] = (), statement: str = "") -> Reader:
@@ -100,7 +102,8 @@ def reader_of(interests: Interests, *, liked: Sequence[str] = (), statement: str
     levels = ("primary", "secondary", "exploratory")
     return Reader(
         interests={level: tuple(sorted(set(getattr(interests, level)))) for level in levels},
-        avoid=tuple(sorted(set(getattr(interests, "avoid", ())))),
+        avoid=tuple(sorted(set(interests.avoid))),
+        less=tuple(sorted(set(interests.less))),
         statement=" ".join(statement.split())[:_LONGEST_STATEMENT],
         liked=tuple(sorted({" ".join(title.split())[:_LONGEST_TITLE] for title in liked}))[:_MOST_LIKED],
     )

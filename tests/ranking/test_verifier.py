@@ -237,7 +237,7 @@ def test_the_model_is_told_what_the_reader_wants_avoids_said_and_liked() -> None
     model = grades_of({})
     reader = replace(reader_of(INTERESTS, liked=["Knots"], statement="I fold  proteins"), avoid=("surveys",))
     grade(papers(2), model, reader=reader)
-    for words in ("graph learning", "to avoid: surveys", "I fold proteins", "Knots"):
+    for words in ("graph learning", "not wanted: surveys", "I fold proteins", "Knots"):
         assert words in model.users[0]
 
 
