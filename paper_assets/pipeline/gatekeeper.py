@@ -21,10 +21,10 @@ import numpy as np
 from paper_assets.cluster.client import Cluster, Connection, connected
 from paper_assets.cluster.tasks import rankings_of
 from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed, PaperAssetsError
-from paper_assets.learning.ratings import ratings_of
+from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
-from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day
+from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day, profile_queries
 from paper_assets.pipeline.profiles import remembered_profile
 from paper_assets.pipeline.rankings import (
     Work,
@@ -417,11 +417,14 @@ _NOT_YET = LLMUnreachable("the language model has not judged them yet")
 
 def model_reliability(workspace: Workspace, profile: Profile, verifier: Verifier) -> float:
     """Return how often the language model is right for a reader, learned from its verdicts on rated papers."""
-    worth = {rating.paper_id: rating.value == "worth" for rating in ratings_of(workspace.warehouse, profile.name)}
+    ratings = ratings_by_id(workspace.warehouse, profile.name)
+    worth = {paper: rating == "worth" for paper, rating in ratings.items() if rating != "later"}
     rated = papers_by_id(workspace.warehouse, sorted(worth))
-    return agreement(
-        rated, worth, reader_of_profile(profile.content), verifier=verifier, scoring=workspace.settings.scoring
-    )
+    if not rated.num_rows:
+        return verifier.right
+    queries = profile_queries(workspace.warehouse, profile, settings=workspace.settings)
+    reader = reader_of_profile(queries.in_words, profile.content)
+    return agreement(rated, worth, reader, verifier=verifier, scoring=workspace.settings.scoring)
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:

@@ -91,10 +91,10 @@ class Reader:
         return "\n".join(lines)
 
 
-def reader_of_profile(content: ProfileContent) -> Reader:
-    """Return what the model is told of a profile."""
-    liked = [paper.title for paper in content.interests.papers if paper.title]
-    return reader_of(content.interests, liked=liked, statement=content.statement or "")
+def reader_of_profile(interests: Interests, content: ProfileContent | None) -> Reader:
+    """Return what the model is told of a profile; `interests` are its wishes apart from what it excludes."""
+    liked = [paper.title for paper in content.interests.papers if paper.title] if content else []
+    return reader_of(interests, liked=liked, statement=(content.statement or "") if content else "")
 
 
 def reader_of(interests: Interests, *, liked: Sequence[str] = (), statement: str = "") -> Reader:

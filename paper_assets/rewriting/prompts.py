@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
@@ -153,7 +153,7 @@ class Prompt:
 
 def prompt_version(level: str) -> str:
     """Return a hash that changes with anything that goes into the level's prompts."""
-    parts = [prompt("rewrite"), prompt("criticise"), repr(persona(level))]
+    parts: list[Any] = [prompt("rewrite"), prompt("criticise"), repr(persona(level))]
     parts += [Draft.model_json_schema(), Critique.model_json_schema()]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -36,6 +36,7 @@ Verdict = Literal["supported", "doubtful", "unsupported"]
 _MEASURED_WITH = "all-MiniLM-L6-v2"
 _NEAR = 0.43  # cosine of sentence and cited words from which they are about the same
 _NEW = 0.3  # share of content words that the source lacks, from which a low cosine counts
+_FEW = 3  # content words of a sentence that is too short for that
 _MOST_NEW = 0.74  # share from which a sentence says something else, whatever the cosine
 _IN_ORDER = 0.85  # share of the sentence's words that must follow each other as in the source to repeat it
 _MOST_OF_ONE = 3  # sentences that the same words support; further ones are asked about
@@ -346,7 +347,8 @@ def _of_one(statement: Statement, cosine: float, *, known: bool, language: str) 
     if lacking := missing(text, source):
         return Checked(verdict="unsupported", why=f"the source has no {', '.join(lacking[:3])}")
     share = new_share(text, f"{cited} {statement.source}" if not known else cited)
-    if share >= _MOST_NEW or (cosine < _NEAR and share > _NEW):
+    few = len(set(content(text))) <= _FEW
+    if share >= _MOST_NEW or (cosine < _NEAR and share > _NEW and not few):
         return Checked(verdict="unsupported", why="the quoted words are about something else")
     if why := turned_round(text, cited):
         return Checked(verdict="doubtful", why=why)

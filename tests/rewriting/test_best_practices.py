@@ -382,7 +382,6 @@ def test_another_model_embeds_the_originals_again_and_finds_them(archive: Archiv
         ("I'm sorry, but I cannot help with that request.", "a refusal"),
         ("\u200b\u200c\u2060" * 300, "no visible text"),
         ("It works well.", "3 words, where 120 to 200 were asked for"),
-        ("On 4,700 farms sheep were counted.", "not in the original: 4,700"),
     ],
 )
 def test_nothing_that_the_gate_holds_back_is_archived_unless_a_person_released_it(
