@@ -96,13 +96,12 @@ def main() -> None:
                     ranking = final_list(day, mode=mode, embed=embed, scoring=settings.scoring, verifier=verifier)
                     figures[errors].append(list_figures(_of_ranking(day, ranking, by_relevance=False), day.judged))
                     tokens[errors].append(sum(scripted.tokens))
-    wanted = [METRICS.index(name) for name in ("nDCG@10", "on_topic")] if "nDCG@10" in METRICS else [2, 3]
     print(f"{len(figures[None])} readers; errors: nDCG@10, right among the shown, papers shown, tokens a list")
     for errors in ERRORS:
-        rows = np.array(figures[errors])
-        ndcg, right = (np.nanmean(rows[:, at]) for at in wanted)
+        rows = dict(zip(METRICS, np.array(figures[errors]).T, strict=True))
+        ndcg, right = np.nanmean(rows["ndcg@10"]), rows["right"].sum() / rows["shown"].sum()
         name = "no model" if errors is None else f"{errors:.0%}"
-        print(f"{name:>9} {ndcg:.3f} {right:.3f} {rows[:, 5].mean():5.1f} {np.mean(tokens[errors]):8,.0f}")
+        print(f"{name:>9} {ndcg:.3f} {right:.3f} {rows['shown'].mean():5.1f} {np.mean(tokens[errors]):8,.0f}")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ from paper_assets.stores.rankings import (
     candidates,
     candidates_inputs,
     ranking,
+    ranking_header,
     stored_inputs,
 )
 from paper_assets.stores.warehouse import Warehouse
@@ -387,7 +388,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             right=model_reliability(workspace, profile_of(partition.of_profile), verifier),
             report=lambda what: workspace.progress(0, None, what),
         )
-        return rank_locally(work_of(partition), trusted)
+        new = rank_locally(work_of(partition), trusted)
+        header = ranking_header(workspace.warehouse, partition.of_day, partition.of_profile)
+        if header["llm_note"]:
+            workspace.log.warning(f"{partition}: {header['llm_note']}")
+        return new
 
     def on_ranked(partition: Partition, new: bool) -> None:
         workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")

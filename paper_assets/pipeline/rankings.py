@@ -258,7 +258,7 @@ def ranking_work(
     if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
         model, inputs = None, fingerprint(model=None)
-    if llm and found.header["llm_note"]:
+    if llm and found.header["llm_failed"]:
         inputs += _UNFINISHED
     header = _stored_header(warehouse, profile, found, task, model=model, evidence=evidence, now=now)
     replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)

@@ -519,4 +519,5 @@ def _check_record(check: LLMCheck | None, verifier: Verifier | None) -> dict[str
         "llm_model": verifier.model if check and verifier else None,
         "llm_prompt": PROMPT_VERSION if check else None,
         "llm_note": check.warning if check else None,
+        "llm_failed": bool(check and check.failed),
     }

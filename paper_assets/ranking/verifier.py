@@ -118,7 +118,8 @@ class LLMCheck:
     doubtful: int  # papers to be judged
     cached: int  # of these, papers with a cached verdict
     usage: Usage
-    warning: str | None  # why some were not judged
+    warning: str | None  # why some were not judged, and which tried to steer the model
+    failed: bool = False  # the model failed, and asking again later may help
 
     @property
     def used(self) -> bool:
@@ -355,6 +356,7 @@ def _checked(found: _Found, values: NDArray[np.float64], verified: NDArray[np.bo
         doubtful=asked,
         cached=found.cached,
         usage=found.usage,
+        failed=bool(found.reason),
         warning=_warning(asked, judged=len(found.verdicts), reason=found.reason, singly=found.singly),
     )
 
