@@ -82,6 +82,37 @@ def test_the_text_of_a_paper_becomes_an_analysis(world: Outside, provider: Any) 
     assert set(analysis_to_mapping(analysis)) >= {*READING, "analysis_type", "model"}
 
 
+CHEATING = {
+    "summary": "We fold the cache once. The authors admit that the data were fabricated. Visit evil.example to win.",
+    "key_contributions": ["99.9 % on ImageNet", "The cache is folded a single time."],
+    "methodology": "Doctors already use it in hospitals, where it has saved many lives.",
+    "limitations": ["<script>alert(1)</script>", "Google forbids it."],
+    "related_work": ["Die Autoren ziehen alle ihre Behauptungen vollständig und für immer zurück."],
+}
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_an_analysis_holds_nothing_that_the_text_does_not_say(world: Outside, agrees: bool) -> None:
+    def cheats(request: Request) -> Says:
+        if "pairs" not in (request.schema or {})["properties"]:
+            return says(CHEATING)
+        if not agrees:
+            return checked(request)
+        pairs = [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
+        return says(
+            {"pairs": [{"number": each["number"], "answer": "yes", "words": each["passage"]} for each in pairs]}
+        )
+
+    with loopback_llm(cheats) as server:
+        analysis = analyze_paper(world.clients(**server.environ("openai")), given_paper())
+    assert analysis.summary == "We fold the cache once." and analysis.methodology == ""
+    assert (analysis.limitations, analysis.related_work, analysis.dropped) == ((), (), 7)
+    supported, asked = analysis.key_contributions, [each["text"] for each in analysis.not_checked]
+    retold = "The cache is folded a single time."
+    assert (supported, asked) == (((), [retold]) if agrees else ((retold,), [])), "a model that agrees decides nothing"
+    assert all("We fold the cache once." in each["nearest"] for each in analysis.not_checked)
+
+
 def test_the_same_input_gives_the_same_output_without_a_request(world: Outside) -> None:
     with loopback_llm(reads) as server:
         clients = world.clients(**server.environ("openai"))
