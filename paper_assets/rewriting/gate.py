@@ -94,8 +94,9 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
 class CheckedSentences:
     """Represent the check of a rewrite's sentences.
 
-    `dropped` sentences are not supported, `unchecked` ones nobody could judge. `reasons`: why the text is held back;
-    `wrong` and `answered`: numbers and names that the original lacks, in dropped sentences and in supported ones.
+    `dropped` sentences are not supported, although their numbers and names are in the original; `unchecked` ones nobody
+    could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the original lacks,
+    in sentences that are not supported and in supported ones.
     """
 
     reasons: tuple[str, ...]
@@ -122,9 +123,13 @@ def check_sentences(
     claims: dict[str, set[str]] = {"supported": set(), "unchecked": set(), "dropped": set()}
     for sentence, outcome in zip(sentences, outcomes, strict=True):
         claims[outcome.shown].update(missing(sentence, source))
-    dropped = [each for each, outcome in zip(sentences, outcomes, strict=True) if outcome.shown == "dropped"]
+    dropped = [
+        each
+        for each, outcome in zip(sentences, outcomes, strict=True)
+        if outcome.shown == "dropped" and not missing(each, source)
+    ]
     return CheckedSentences(
-        reasons=tuple(f"the original does not say: “{_brief(each)}”" for each in dropped if not missing(each, source)),
+        reasons=tuple(f"the original does not say: “{_brief(each)}”" for each in dropped),
         dropped=len(dropped),
         unchecked=sum(outcome.shown == "unchecked" for outcome in outcomes),
         wrong=tuple(sorted(claims["dropped"])),
@@ -160,9 +165,14 @@ def unchecked_note(attempt: Attempt) -> str | None:
     return f"{count_of(attempt.unchecked, 'sentence')} not checked against the original"
 
 
-def is_stuck(attempts: Sequence[Attempt], accepted: Collection[str] = ()) -> bool:
-    """Return whether another attempt would not help the last one: the one before was held back for the same reasons."""
+def is_stuck(attempts: Sequence[Attempt], accepted: Collection[str] = (), *, passes: int) -> bool:
+    """Return whether another attempt would not help the last one: the one before was held back for the same reasons.
+
+    One that is held back only for numbers and names must have a score that `passes`.
+    """
     if not attempts or not (last := _reasons(attempts[-1], accepted)):
+        return False
+    if not attempts[-1].stopped and attempts[-1].score < passes:
         return False
     return len(attempts) > 1 and last <= _reasons(attempts[-2], accepted)
 

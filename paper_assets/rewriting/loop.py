@@ -75,7 +75,7 @@ def step_of(item: RewriteItem, *, config: RewritingConfig) -> NextStep:
     if item.outcome is not None:
         return Done(attempt=item.kept, outcome=cast(Outcome, item.outcome))
     scores = [attempt.score for attempt in item.attempts]
-    stuck = is_stuck(item.attempts, item.accepted)
+    stuck = is_stuck(item.attempts, item.accepted, passes=config.passes)
     return next_step(scores, item.decisions, stopped=stopped_attempts(item), stuck=stuck, config=config)
 
 
@@ -294,7 +294,8 @@ def rehearse(writer: Writer, item: NewItem) -> tuple[list[Attempt], NextStep]:
     while True:
         stopped = [attempt.attempt for attempt in attempts if attempt.stopped or attempt.unsupported]
         scores = [attempt.score for attempt in attempts]
-        step = next_step(scores, {}, stopped=stopped, stuck=is_stuck(attempts), config=writer.config)
+        stuck = is_stuck(attempts, passes=writer.config.passes)
+        step = next_step(scores, {}, stopped=stopped, stuck=stuck, config=writer.config)
         if not isinstance(step, Write):
             return attempts, step
         held = hold_reasons(attempts[-1]) if attempts else ()

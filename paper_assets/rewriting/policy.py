@@ -72,8 +72,7 @@ def next_step(
     written = len(scores)
     if written and scores[-1] >= config.asks and written not in decisions and written not in stopped:
         return Wait(attempt=written)
-    refused = written in stopped and scores[-1] == 0  # by code, before any critic
-    if stuck and (refused or scores[-1] >= config.passes) and written not in decisions:
+    if stuck and written not in decisions:
         free = _best(scores, (attempt for attempt in range(1, written) if attempt not in stopped))
         good = free and scores[free - 1] >= config.enough
         return Done(attempt=free, outcome="best") if good else Wait(attempt=written)
