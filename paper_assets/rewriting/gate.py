@@ -94,9 +94,9 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
 class CheckedSentences:
     """Represent the check of a rewrite's sentences.
 
-    `dropped` sentences are not supported, although their numbers and names are in the original; `unchecked` ones nobody
-    could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the original lacks,
-    in sentences that are not supported and in supported ones.
+    `dropped` sentences are not supported, although the original has their numbers and names; `unchecked` ones nobody
+    could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the original
+    lacks, in sentences that are not supported and in supported ones.
     """
 
     reasons: tuple[str, ...]
