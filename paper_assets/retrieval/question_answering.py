@@ -200,9 +200,10 @@ def written_answer(
         by_id = {each.doc_id: each for each in shown}
         sentences, unsupported = _supported(question, sentences, by_id, ask=ask, embedder=embedder, nli=nli)
     except LLMError as fault:
-        plain = extractive_answer(question, passages, embedder=embedder)
         note = f"quoted without a language model: {fault}"
-        return replace(plain, notes=(*notes, note), failure=str(fault))
+        return replace(
+            extractive_answer(question, passages, embedder=embedder), notes=(*notes, note), failure=str(fault)
+        )
     plain = None if sentences else extractive_answer(question, passages, embedder=embedder)
     quoted = [citation for each in plain.sentences for citation in each.citations] if plain else []
     return Answer(
