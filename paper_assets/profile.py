@@ -36,6 +36,7 @@ InterestView = Literal["seed", "lanes", "library"]
 Learning = Literal["auto", "off"]
 InterestMode = Literal["seed", "lanes", "library", "hybrid"]
 
+LONGEST_TITLE = 120  # characters
 PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")  # also a partition key and a folder name
 
 
@@ -180,9 +181,11 @@ class RewritingOptions(_Part):
 class ProfileContent(_Part):
     """The schema of `profile.json` (G1). Unknown keys and wrong types are errors that name the key.
 
-    `statement`: what the reader wants in the words that the other fields were read from; it ranks nothing.
+    `title`: what readers call the profile, in any script; no result depends on it. `statement`: what the reader wants
+    in the words that the other fields were read from; it ranks nothing.
     """
 
+    title: Annotated[str, Field(max_length=LONGEST_TITLE)] | None = Field(None, exclude_if=lambda text: text is None)
     statement: Annotated[str, Field(max_length=LONGEST_STATEMENT)] | None = Field(
         None, exclude_if=lambda text: text is None
     )
@@ -257,7 +260,7 @@ class Profile:
 def profile_to_mapping(profile: Profile) -> dict[str, Any]:
     """Return everything that can change a result, as JSON values with one spelling; not the name or the path."""
     return {
-        "content": profile.content.model_dump(mode="json"),
+        "content": profile.content.model_dump(mode="json", exclude={"title"}),
         "read": sorted(profile.read_ids),
         "questions": [dict(question) for question in profile.questions],
         "pdf": sorted(profile.pdf_names),

@@ -12,7 +12,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id, split_paper_id
-from paper_assets.profile import PROFILE_NAME, ProfileContent, profile_content
+from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME, ProfileContent, profile_content
 from paper_assets.setup.categories import categories_by_name, check_category, excluded_categories
 from paper_assets.text.numbers import count_of
 from paper_assets.text.statements import Reading, read_statement
@@ -53,6 +53,7 @@ class ProfileDraft:
     """The answers from which a profile is made. Empty fields are left out of its file."""
 
     name: str
+    title: str = ""
     interests: tuple[str, ...] = ()
     secondary: tuple[str, ...] = ()
     exploratory: tuple[str, ...] = ()
@@ -175,6 +176,20 @@ def check_name(text: str, *, taken: Collection[str] = ()) -> str:
     return name
 
 
+def named(text: str, *, taken: Collection[str] = ()) -> tuple[str, str]:
+    """Return the name of the folder of a new profile, and its title ("" if that is the same).
+
+    A name that is valid is taken as it is; from any other words, in any script, the folder's name is derived. Raises
+    InvalidInput if the name is taken or the title too long.
+    """
+    title = " ".join(text.split())
+    if PROFILE_NAME.fullmatch(title) and len(title) <= LONGEST_NAME:
+        return check_name(title, taken=taken), ""
+    if len(title) > LONGEST_TITLE:
+        raise InvalidInput(f"a profile's name may have {LONGEST_TITLE} characters; this one has {len(title)}")
+    return proposed_name(title, taken=taken) or free_name("my-papers", taken), title
+
+
 def proposed_name(text: str, *, taken: Collection[str] = ()) -> str:
     """Return a free name made from a title or an interest; empty if the text has no letter or digit of a-z, 0-9."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
@@ -214,6 +229,8 @@ def draft_content(draft: ProfileDraft) -> ProfileContent:
 def added_to_record(record: Mapping[str, Any], draft: ProfileDraft) -> dict[str, Any]:
     """Return a profile's record with the answers of the draft added to it; nothing is removed."""
     edited = deepcopy(dict(record))
+    if draft.title:
+        edited["title"] = draft.title
     if draft.statement:
         edited["statement"] = draft.statement
     edited.setdefault("interests", {})

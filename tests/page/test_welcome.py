@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from paper_assets.interfaces.page import welcome
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, text_hash
+from paper_assets.profile import load_profile
 from paper_assets.setup import matches
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
@@ -226,3 +227,22 @@ def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser,
         view.keyboard.press("Enter")
         view.wait_for_url("**/p/traffic-forecasting-on-road-networks/first*")
     assert desk.content("traffic-forecasting-on-road-networks")
+
+
+def test_a_profile_has_a_name_in_any_script_and_its_folder_a_derived_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    phrase = "medical image segmentation with few labels and with uncertainty"
+    with page_client(desk) as client:
+
+        def make(name: str) -> str:
+            form = {"token": TOKEN, "name": name, "interests": phrase, "category": "cs.CV", "offered": "cs.CV"}
+            return client.post("/welcome", data=form).text
+
+        assert "医用画像" in make("医用画像")
+        assert desk.content("my-papers")["title"] == "医用画像"
+        assert phrase in make("")  # not cut, as the folder's name is
+        assert desk.content("medical-image-segmentation-with-few")["title"] == phrase
+        before = load_profile(desk.folder / "profiles" / "my-papers").content_hash
+        client.post("/p/my-papers/rename", data={"token": TOKEN, "new_name": "画像"})
+        assert "画像" in client.get("/?all=1").text
+        assert load_profile(desk.folder / "profiles" / "my-papers").content_hash == before, "no list depends on it"

@@ -108,6 +108,14 @@ class Desk:
         """List the names of the profile folders."""
         return [folder.name for folder in profile_folders(self.settings.profiles_dir)]
 
+    def title_of(self, profile: str) -> str:
+        """Return what readers call a profile: its title, else the name of its folder."""
+        try:
+            title = read_json(self.settings.profiles_dir / profile / "profile.json").get("title")  # type: ignore[attr-defined]
+        except (InvalidProfile, AttributeError):
+            return profile
+        return title if isinstance(title, str) and title.strip() else profile
+
     def form_token(self, request: Request) -> str | None:
         """Return the token for the forms of a request; None before signing in."""
         return self.sessions.form_token(request) if self.sessions else self.token
@@ -194,6 +202,8 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     context = {
         "view": template.partition(".")[0],
         "profile": seen,
+        "title_of": desk.title_of,
+        "profile_title": desk.title_of(seen) if seen else None,
         "profiles": [name for name in desk.profiles() if may_see(request, name)] if has_profiles else [],
         "person": person,
         "gone": seen is not None and status == 200 and folder_of(desk, seen) is None,

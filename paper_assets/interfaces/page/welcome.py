@@ -28,14 +28,15 @@ from paper_assets.interfaces.page.liked_form import (
     own_papers,
     wants_search,
 )
+from paper_assets.interfaces.page.profile_form import read_file
+from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import all_categories, category_name, check_category
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
-    check_name,
     free_name,
-    proposed_name,
+    named,
     split_lines,
 )
 from paper_assets.setup.matches import (
@@ -46,7 +47,9 @@ from paper_assets.setup.matches import (
     unknown_interests,
     unknown_note,
 )
+from paper_assets.stores.profiles import write_json
 from paper_assets.text.numbers import count_of
+from paper_assets.text.sentences import cut_with_ellipsis
 
 FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
 
@@ -93,8 +96,9 @@ def make_profile(request: Request) -> Response:
         taken = profile_editing.profile_names(place)
         first = next(iter(split_lines(values["interests"])), values["own_name"] or "my papers")
         with about_field("name"):
-            name = check_name(values["name"] or proposed_name(first, taken=taken) or "my-papers", taken=taken)
-        draft = _draft(values, name=name, own=own)
+            free = first if first not in taken else f"{first} 2"
+            name, title = named(values["name"] or cut_with_ellipsis(free, LONGEST_TITLE), taken=taken)
+        draft = replace(_draft(values, name=name, own=own), title=title)
         library = library_of(request)
         form = request.state.form
         if not draft.categories and not form.getlist("offered"):
@@ -108,7 +112,7 @@ def make_profile(request: Request) -> Response:
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, fault=marked, status=400)
     except InvalidInput as fault:
         return _page(request, values, own=own, fault=f"Could not make the profile: {fault}", status=400)
-    notes = [f"Profile {name} is made."]
+    notes = [f"Profile {title or name} is made."]
     if created.imported:
         notes.append(f"{len(created.imported.new)} works of your library are liked.")
     remarks = (ignored_words(values["papers"]), unknown_note(unknown_interests(desk.workspace, draft.interests)))
@@ -140,9 +144,17 @@ def add_papers(request: Request) -> Response:
 
 
 def rename(request: Request) -> Response:
-    """Rename a profile with its ratings and lists."""
+    """Give a profile another title; one without a title is renamed with its ratings and lists if the name allows it."""
     name, new_name = _managed(request)
+    desk = desk_of(request)
     try:
+        if desk.title_of(name) != name or not PROFILE_NAME.fullmatch(new_name):
+            file, record, version = read_file(desk, name)
+            title = " ".join(new_name.split())[:LONGEST_TITLE]
+            if not title:
+                raise InvalidInput("a name needs a letter")
+            write_json(file, {**record, "title": title}, version=version, turns=desk.editing)
+            return redirect_with_note(request, "/?all=1", f"The profile is now called {title}.")
         profile_editing.rename_profile(place_of(desk_of(request)), name, new_name)
     except InvalidInput as fault:
         return redirect_with_note(request, "/?all=1", f"Could not rename {name}: {fault}.")
