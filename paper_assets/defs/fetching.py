@@ -110,7 +110,7 @@ def _tries(instance: dg.DagsterInstance, key: str) -> Tries | None:
 )
 def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
     """Request the fetch of the days that are due, if it is time; the cursor has what was requested."""
-    now, workspace = datetime.now(UTC), context.resources.workspace
+    now, workspace = resources.now(), context.resources.workspace
     try:
         return daily_tick(
             context.cursor,

@@ -1,14 +1,22 @@
 """Test the daily fetch: what is due, once for each hour of the settings, and again where nothing was announced."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
-from paper_assets.defs import fetching
-from paper_assets.defs.fetching import Tries, daily_tick
+from paper_assets.defs import fetching, resources
+from paper_assets.defs.fetching import Tries, daily_fetch, daily_tick
 from paper_assets.settings import Settings, load_settings
+from paper_assets.stores.rankings import latest_ranking_day, listed_by_day
+from tests.defs.test_due import Daemon
+from tests.loopback_arxiv import loopback_arxiv
+from tests.pipeline.test_due_days import announced, submitted, workspace_of
+
+PAPERS = [dg.AssetKey("arxiv_papers")]
 
 
 def hours(weekdays: str = "mon-sun") -> Settings:
@@ -105,3 +113,47 @@ def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
     assert found is not None
     assert (found.number, found.failed) == (1, True)
     assert abs(datetime.now(UTC) - found.at) < timedelta(hours=1)
+
+
+def test_a_week_of_the_daemon_has_each_mornings_papers_in_the_list_of_that_morning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both sensors at simulated times, from Friday morning to Friday morning; arXiv is served on loopback."""
+    everything, friday = submitted(date(2026, 11, 2), 14), datetime(2026, 11, 6, 0, 40, tzinfo=UTC)
+    lists: dict[datetime, tuple[date, set[str]]] = {}
+    with loopback_arxiv() as server, dg.DagsterInstance.ephemeral() as instance:
+        daemon = Daemon(tmp_path, instance)
+        fetched = workspace_of(tmp_path, server, friday)
+        daemon.workspace = replace(
+            daemon.workspace, settings=fetched.settings, warehouse=fetched.warehouse, access=fetched.access
+        )
+        daemon.profile("ann", {"interests": {"primary": ["invented matter"]}, "ranking": {"top_k": 500}})
+        monkeypatch.setattr(resources, "current_settings", lambda: fetched.settings)
+        monkeypatch.setattr(resources, "now", lambda: daemon.now)
+        cursor = None
+        for hour in range(7 * 24 + 3):
+            daemon.now = friday + timedelta(hours=hour)
+            server.papers = announced(everything, daemon.now)
+            context = dg.build_sensor_context(instance, cursor=cursor, resources={"workspace": daemon.workspace})
+            result = daily_fetch.evaluate_tick(context)
+            cursor = result.cursor
+            daemon.make([request.with_replaced_attrs(asset_selection=PAPERS) for request in result.run_requests or ()])
+            if result.run_requests:
+                daemon.settle()
+                newest = latest_ranking_day(fetched.warehouse, "ann")
+                assert newest is not None
+                listed = listed_by_day(fetched.warehouse, "ann", [newest])[newest]
+                lists[daemon.now] = newest, set(listed)
+    assert [f"{now:%a %H} {day:%a}" for now, (day, _) in lists.items()] == [
+        "Fri 01 Thu",
+        "Mon 01 Fri",
+        "Tue 01 Mon",
+        "Wed 01 Tue",
+        "Thu 01 Wed",
+        "Fri 01 Thu",
+    ]
+    before = set[str]()
+    for now, (_, listed) in lists.items():
+        shown = {paper.paper_id for paper in announced(everything, now)} - before
+        assert listed == shown, f"{now}"
+        before |= shown
