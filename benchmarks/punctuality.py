@@ -136,6 +136,8 @@ def recorded_days(file: Path) -> list[list[Paper]]:
         for line in lines:
             record = json.loads(line)
             categories = tuple(record["categories"])
+            if not {*categories} & {*_CATEGORIES}:
+                continue
             paper = replace(
                 invented_paper(0, date.fromisoformat(record["published"][:10])),
                 title=record["title"],

@@ -63,7 +63,8 @@ _STATES = get_args(State)  # the furthest from complete first
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenDay:
     """Describe a recent day: complete; arriving (asked, and more papers follow with `next_at`); due (ask for it now);
-    awaited (nothing is announced before `next_at`). `reason` is a clause for display.
+    awaited (nothing is announced before `next_at`). `reason` is a clause for display, `announced` the last announcement
+    that was to be made.
     """
 
     day: date
@@ -71,6 +72,7 @@ class OpenDay:
     reason: str
     papers: int | None = None
     next_at: datetime | None = None
+    announced: datetime | None = None
 
 
 def arxiv(first: date, last: date) -> list[Announcement]:
@@ -130,8 +132,8 @@ def merged_days(by_source: Sequence[Sequence[OpenDay]]) -> list[OpenDay]:
 def in_words(day: OpenDay) -> str:
     """Describe a day for readers: Fri 27: 180 papers, more on Tuesday 01:00 UTC."""
     papers = "" if day.papers is None else f"{count_of(day.papers, 'paper')}, "
-    missing = "missing, " if day.state == "due" else ""
-    return f"{day.day:%a} {day.day.day}: {papers}{missing}{day.reason}"
+    state = f"announced {_clock(day.announced)}, not fetched yet" if day.announced else day.reason
+    return f"{day.day:%a} {day.day.day}: {papers}{'more ' if day.announced and day.papers else ''}{state}"
 
 
 def next_question(days: Sequence[OpenDay], now: datetime) -> datetime | None:
@@ -190,7 +192,7 @@ def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcemen
         return OpenDay(day=day, state="arriving", reason=f"more on {_clock(upcoming)}", papers=papers, next_at=upcoming)
     else:
         return OpenDay(day=day, state="complete", reason="complete", papers=papers)
-    return OpenDay(day=day, state="due", reason=reason, papers=papers, next_at=upcoming)
+    return OpenDay(day=day, state="due", reason=reason, papers=papers, next_at=upcoming, announced=made[-1].at)
 
 
 def _seen(announcement: Announcement, by: datetime, asked: Mapping[date, AskedDay]) -> bool:

@@ -164,7 +164,7 @@ def test_the_strip_of_days_says_what_is_complete_what_arrives_when_and_what_is_m
     days = merged_days([open_days(saturday, asked)])
     assert [in_words(day) for day in days] == [
         "Sun 22: 31 papers, complete",
-        "Mon 23: missing, never asked for",
+        "Mon 23: announced Wednesday 01:00 UTC, not fetched yet",
         "Tue 24: 31 papers, complete",
         "Wed 25: 31 papers, complete",
         "Thu 26: 25 papers, more on Monday 01:00 UTC",

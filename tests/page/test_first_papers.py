@@ -126,7 +126,7 @@ def test_run_asks_for_the_days_that_are_due_and_ranks_what_is_stored_where_arxiv
     assert [line.partition(":")[0] for line in warned.splitlines() if "could not be fetched" in line] == ["warning"]
     arxiv.script = None
     with page_client(desk) as client:
-        assert "missing, asked before the announcement" in client.get("/p/traffic").text
+        assert "not fetched yet" in client.get("/p/traffic").text
     before = paper_counts(desk.warehouse)[newest]
     desk.run("run", **reaching(arxiv))
     assert paper_counts(desk.warehouse)[newest] == before + 1
