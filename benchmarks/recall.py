@@ -36,9 +36,9 @@ from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing, with_vectors
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.llm_answers import keep_answers
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import FUNCTION_WORDS, words_in

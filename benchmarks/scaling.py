@@ -33,9 +33,10 @@ from paper_assets.paper import papers_to_table
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries
 from paper_assets.settings import ScoringConfig
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild, nearest, update
+from paper_assets.stores.vectors import mark_for_rebuild, nearest, update
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.forward_index import forget_texts
 from tests.scale import invented

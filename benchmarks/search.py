@@ -41,10 +41,11 @@ from paper_assets.retrieval.desk_search import search_desk, similar_papers
 from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import parse_search_query
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.vectors import VectorIndex, update
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 
 LIMIT, COLD_LIMIT = 0.3, 2.0  # seconds, warm and in a new process

@@ -9,9 +9,10 @@ import chromadb
 import numpy as np
 from chromadb.config import Settings
 
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.vectors import SyncReport, VectorIndex, update
+from paper_assets.stores.vectors import SyncReport, update
 from paper_assets.stores.warehouse import Warehouse
 
 MODEL, DIMENSION = "invented", 16

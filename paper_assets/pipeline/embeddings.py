@@ -26,6 +26,7 @@ from paper_assets.pipeline.step import (
     make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import (
     keep_vectors,
     newest_without_vector,
@@ -35,7 +36,7 @@ from paper_assets.stores.embeddings import (
     vectors_of,
 )
 from paper_assets.stores.papers import day_fingerprints, latest_day, papers_between
-from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild, self_check, update
+from paper_assets.stores.vectors import mark_for_rebuild, self_check, update
 
 NAME: Final = "paper_embeddings"
 COLLECTION: Final = "abstract"

@@ -104,7 +104,8 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
     first. A profile that cannot be read is left as it is. Raises StoreError.
     """
     settings = workspace.settings
-    remove_unfinished(settings.home, before=workspace.clock() - _ABANDONED)
+    for folder in (settings.home, settings.home / "pdfs", *settings.profiles_dir.glob("*/")):
+        remove_unfinished(folder, before=workspace.clock() - _ABANDONED)
     if not settings.warehouse_path.exists():
         return
     lacking = _lacking(settings, all_output_paths(workspace.warehouse))

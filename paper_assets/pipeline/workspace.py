@@ -23,11 +23,11 @@ from paper_assets.ranking.verifier import Verifier, open_verifier, unavailable
 from paper_assets.settings import Settings
 from paper_assets.small_files import read_json, write_file
 from paper_assets.sources.source import Access, seconds_from_now
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.digest_inputs import code_state
 from paper_assets.stores.kept_settings import kept_environment
 from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
-from paper_assets.retrieval.search import Corpus, papers_with_phrases, search
+from paper_assets.retrieval.search import Corpus, opened, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.documents import Where
 from paper_assets.stores.embeddings import UNEMBEDDED
@@ -94,8 +94,13 @@ def search_desk(
     if not 1 <= limit <= MOST_RESULTS or offset < 0:
         raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
     filters = _filters(query, profile)
-    owner = profile if private else None
-    notes: list[str] = []
+    with opened(corpus) as corpus:
+        return _page(corpus, query, filters, owner=profile if private else None, offset=offset, limit=limit)
+
+
+def _page(
+    corpus: Corpus, query: SearchQuery, filters: PaperFilters, *, owner: str | None, offset: int, limit: int
+) -> SearchPage:
     if named := _id_in(query.words):
         paper = find_paper(corpus.warehouse, named)
         return SearchPage(
@@ -110,6 +115,7 @@ def search_desk(
         if query.phrases:
             only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=owner, only=only)
         wanted = min(offset + limit + 1, MOST_RESULTS)
+        notes: list[str] = []
         ways: dict[str, None] = {}
         best, matching = _best_documents(corpus, query, owner, only, wanted, notes, ways)
         page = best[offset : offset + limit]

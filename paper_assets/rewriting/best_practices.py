@@ -33,10 +33,11 @@ from paper_assets.stores.best_practices import (
     originals_without_vector,
     remove_best_practice,
 )
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.rewrite_progress import change_note
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note
-from paper_assets.stores.vectors import SyncReport, VectorIndex, update
+from paper_assets.stores.vectors import SyncReport, update
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.support import missing
 

@@ -18,7 +18,7 @@ from paper_assets.rewriting.gate import unusable
 from paper_assets.rewriting.measures import clean_keywords
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.stores.best_practices import BestPractice, add_missing, best_practices, counts, ids_of
-from paper_assets.stores.vectors import ForeignRow, foreign_rows
+from paper_assets.stores.chroma import ForeignRow, foreign_rows
 
 _AT_ONCE = 200
 

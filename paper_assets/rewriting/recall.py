@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, practices_for
-from paper_assets.stores.vectors import VectorIndex, nearest
+from paper_assets.stores.chroma import VectorIndex
+from paper_assets.stores.vectors import nearest
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.bm25 import bm25, query_words
 from paper_assets.text.cleaning import fenced

@@ -11,22 +11,25 @@ many, memory when they are few.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from itertools import islice
+from pathlib import Path
 from typing import IO, Literal
 
 import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from paper_assets.errors import StoreUnwritable
 from paper_assets.paper import Paper, embedded_text, paper_schema, papers_to_table, text_hash
 from paper_assets.paper_id import ARXIV
-from paper_assets.stores.scratch import scratch_file, scratch_refusals
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.stores.word_index import count_words
 
@@ -56,14 +59,36 @@ def write_rows(papers: Iterable[Paper], stream: IO[bytes], *, progress: Callable
     writer = pa.ipc.new_stream(stream, row_schema(), options=pa.ipc.IpcWriteOptions(compression="zstd"))
     while batch := list(islice(source, _BATCH)):
         rows = _rows(batch, first_position=read)
-        with scratch_refusals():
+        with _refusals():
             writer.write_table(rows)
         read += len(batch)
         if progress is not None:
             progress(read)
-    with scratch_refusals():
+    with _refusals():
         writer.close()
         stream.flush()
+
+
+@contextmanager
+def _scratch_file(folder: Path) -> Iterator[IO[bytes]]:
+    """Open a file without a name: it disappears when closed or when the process is killed."""
+    with _refusals():
+        stream = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):  # closing retries the write that the disk refused
+            stream.close()
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnwritable(
+            f"no temporary copy beside the warehouse: {error.strerror}; free space on its disk"
+        ) from None
 
 
 def judged_rows(stream: IO[bytes]) -> pa.RecordBatchReader:
@@ -130,7 +155,7 @@ def merge_papers(
     """
     with warehouse.reading():
         pass  # fail before an hour of reading if the warehouse cannot be used
-    with scratch_file(warehouse.path.parent) as stream:
+    with _scratch_file(warehouse.path.parent) as stream:
         write_rows(papers, stream, progress=progress)
         with warehouse.writing(own_settings=True) as connection:
             return merge_rows(connection, stream, origin="file")

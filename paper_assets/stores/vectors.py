@@ -4,40 +4,40 @@
 archive of best practices; private documents are not in it. DuckDB is the truth: `update` compares what Chroma holds
 (the table `indexed`) with what is stored and writes the difference, so that one changed paper costs one paper.
 
-Chroma is not safe between processes, and a killed writer can damage the folder so that opening it crashes. So:
-
-1. A client is used inside the lock of the folder only. Writers wait for the lock, a search does not (`nearest` returns
-   a reason instead, and the search uses SQL).
-2. While a process opens the folder or writes to it, a mark is beside it (`chroma.unfinished`), which stays if it is
-   killed.
-3. On any doubt (a mark, another model, another number of entries, an error) the folder is removed and filled again.
-4. Opening and loading takes a hundred times as long as a query. So a process keeps the client of its last search, which
-   reads no file any more, and uses it again inside the lock as long as no file of the folder has changed: a client
-   answers from what it has loaded, whatever others write. Its own writers close it first.
-
-With the URL of a Chroma server instead of a folder the same code talks to the server, which needs no lock and no mark.
+On any doubt (a mark of a killed process, another model, another number of entries, an error) the folder is removed and
+filled again. `nearest` waits for no other process: it returns a reason instead, and the search uses SQL.
 """
 
-import os
-import re
-import shutil
-import tempfile
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from paper_assets.errors import IndexUnusable, InvalidInput, StoreBusy, StoreError, StoreUnwritable
+from paper_assets.errors import IndexUnusable, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
-from paper_assets.small_files import StateCache, file_state, make_private_folder
+from paper_assets.small_files import StateCache
+from paper_assets.stores.chroma import (
+    AT_ONCE,
+    VectorIndex,
+    check_name,
+    client_of,
+    collection_of,
+    flush,
+    is_marked,
+    kept_client,
+    new_collection,
+    opened,
+    reason_in,
+    remove_folder,
+    set_mark,
+    unusable,
+)
 from paper_assets.stores.documents import DOCUMENT_TYPES
 from paper_assets.stores.warehouse import Warehouse
 
@@ -45,39 +45,8 @@ if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]")  # Chroma's rule
-_MOST_BYTES = 20_000_000_000  # of another program's folder; anything larger is not a collection of rewrites
-_AT_ONCE = 2_000  # entries written by one call; Chroma takes at most 5,461
 _LARGEST = 300_000  # entries up to which a search opens the folder: Chroma loads all of them, 2 kB each
-_LONGEST_TURN = 1.0  # seconds that a search waits for another thread's, which takes some milliseconds
 _MOST_REPEATS = 40  # with 300 equal vectors the graph loses others: recall@10 .6 to 1.0; with 100 it is 1.0
-# Chroma keeps the newest changes, up to sync_threshold, in a log that it replays each time it is opened. With one
-# thread the graph depends on the order of the entries alone. ef_search: candidates of a query; recall@10 on
-# 100,000 mixtures of real vectors was .965 at 200, .992 at 400, .998 at 800 and 1.0 at 1,600, in 2 to 7 ms.
-_CONFIGURATION: Any = {
-    "hnsw": {
-        "space": "cosine",
-        "max_neighbors": 32,
-        "ef_search": 1_600,
-        "batch_size": 100,
-        "sync_threshold": 100,
-        "num_threads": 1,
-    }
-}
-
-
-@dataclass(frozen=True, slots=True)
-class VectorIndex:
-    """Locate Chroma: a folder, or the URL of a server (`http://host:port`)."""
-
-    place: Path | str
-    _: KW_ONLY
-    deadline: float  # seconds that a writer waits for another process
-
-    @property
-    def mark(self) -> Path | None:
-        """Return the file that exists while a process has the folder open; None for a server."""
-        return None if isinstance(self.place, str) else self.place.with_name(f"{self.place.name}.unfinished")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +66,6 @@ class Nearest(NamedTuple):
     reason: str | None = None
 
 
-class _Reader(NamedTuple):
-    """A client that stays open between two searches, and the state of the folder's files after it had loaded them."""
-
-    client: Any  # a ClientAPI; the protocol lacks `close`
-    files: str
-
-
-_readers: dict[Path, _Reader] = {}  # of this process, at most one
-_turn = threading.Lock()  # of the threads that search
 _stored_at = StateCache()  # what `_stored` returned, by the state of the database's files
 
 
@@ -144,7 +104,7 @@ def nearest(
     if state.entries > _LARGEST and not isinstance(index.place, str):
         return Nearest([], [], f"a Chroma folder of more than {_LARGEST:,} entries is too large for memory")
     try:
-        with _reader_of(index) as client:
+        with kept_client(index) as client:
             rows = _checked(client, collection, state)
             question = np.ascontiguousarray(vector[None], dtype=np.float32)
             answer: Any = rows.query(query_embeddings=question, n_results=k, where=where, include=["distances"])
@@ -154,7 +114,7 @@ def nearest(
     except StoreBusy:
         return Nearest([], [], "the Chroma folder is in use by another process")
     except StoreError as fault:
-        return Nearest([], [], _reason(fault))
+        return Nearest([], [], reason_in(fault))
 
 
 def update(index: VectorIndex, warehouse: Warehouse, collections: Sequence[str], *, model: str) -> SyncReport:
@@ -168,17 +128,17 @@ def update(index: VectorIndex, warehouse: Warehouse, collections: Sequence[str],
     with ExitStack() as held:
         if not isinstance(index.place, str):
             held.enter_context(store_lock(index.place, deadline=index.deadline))
-        doubt = "was in use when a process was killed" if _is_marked(index) else None
+        doubt = "was in use when a process was killed" if is_marked(index) else None
         if doubt is None:
             try:
                 return _update(index, warehouse, collections, model=model)
             except IndexUnusable as fault:
-                doubt = _reason(fault)
+                doubt = reason_in(fault)
         everything = sorted({*collections, *_remove_all(index, warehouse)})
         try:
             report = _update(index, warehouse, everything, model=model)
         except IndexUnusable as fault:
-            raise StoreUnwritable(f"{_reason(fault)} while it was filled again; check the free disk space") from None
+            raise StoreUnwritable(f"{reason_in(fault)} while it was filled again; check the free disk space") from None
         return SyncReport(upserted=report.upserted, removed=report.removed, rebuilt=doubt)
 
 
@@ -191,8 +151,8 @@ def self_check(
     """
     if not ids:
         return []
-    with _opened(index, deadline=index.deadline) as client:
-        rows = _collection(client, collection)
+    with opened(index, deadline=index.deadline) as client:
+        rows = collection_of(client, collection)
         found: Any = rows.get(ids=list(ids), include=["embeddings"])
         best: Any = rows.query(query_embeddings=vectors, n_results=1, include=["distances"])["distances"]
     held = dict(zip(found["ids"], found["embeddings"], strict=True))
@@ -206,72 +166,20 @@ def self_check(
 def mark_for_rebuild(index: VectorIndex) -> None:
     """Make the next update fill everything again, for example after a failed `self_check`."""
     if index.mark is None:
-        with _opened(index, deadline=index.deadline) as client:
+        with opened(index, deadline=index.deadline) as client:
             for each in client.list_collections():
                 client.delete_collection(each.name)
     else:
         with store_lock(Path(index.place), deadline=index.deadline):
-            _set_mark(index)
+            set_mark(index)
 
 
 def drop(index: VectorIndex, collection: str) -> None:
     """Remove a collection, if there is one. Raises StoreError."""
     from chromadb.errors import NotFoundError
 
-    with _opened(index, deadline=index.deadline) as client, suppress(NotFoundError):
+    with opened(index, deadline=index.deadline) as client, suppress(NotFoundError):
         client.delete_collection(collection)
-
-
-def check_name(collection: str) -> None:
-    """Raise InvalidInput for a name that Chroma does not accept."""
-    if not _NAME.fullmatch(collection):
-        raise InvalidInput(f"{collection!r} cannot name a collection: at least 3 letters, digits, dots, - or _")
-
-
-class ForeignRow(NamedTuple):
-    """Represent one entry as it was read."""
-
-    id: str
-    document: str | None
-    metadata: dict[str, Any]
-
-
-def foreign_rows(
-    index: VectorIndex, collection: str, *, folder: Path | None = None, at_once: int
-) -> Iterator[list[ForeignRow]]:
-    """Read the entries of a collection that another program wrote, ascending by id, in batches.
-
-    `folder`: a Chroma folder, which is read from a copy, because Chroma writes even when it only reads; None: our own.
-    Raises InvalidInput, IndexUnusable, StoreUnwritable.
-    """
-    check_name(collection)
-    with ExitStack() as opened:
-        place = index.place if folder is None else folder
-        if not isinstance(place, str):
-            if not (place / "chroma.sqlite3").is_file():
-                raise IndexUnusable(f"{place} has no collection {collection}; name its folder with --chroma")
-            copy = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="chroma-", ignore_cleanup_errors=True)))
-            try:
-                size, free = sum(file.stat().st_size for file in _files(place)), shutil.disk_usage(copy).free
-                if size > min(_MOST_BYTES, free):
-                    raise IndexUnusable(
-                        f"{place} holds {size / 1e9:,.0f} GB, of which at most {min(_MOST_BYTES, free) / 1e9:.0f} are "
-                        "read; is it damaged?"
-                    )
-                shutil.copytree(place, copy, dirs_exist_ok=True)
-            except OSError as fault:
-                raise StoreUnwritable(f"{place} cannot be copied: {fault.strerror or fault}") from None
-            place = copy
-        client = opened.enter_context(_client(place))
-        rows = _collection(client, collection)
-        ids: list[str] = []
-        while part := rows.get(include=[], limit=_AT_ONCE, offset=len(ids))["ids"]:
-            ids += part
-        ids.sort()
-        for start in range(0, len(ids), at_once):
-            found: Any = rows.get(ids=ids[start : start + at_once], include=["documents", "metadatas"])
-            entries = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-            yield sorted(ForeignRow(identifier, text, dict(metadata or {})) for identifier, text, metadata in entries)
 
 
 def _update(index: VectorIndex, warehouse: Warehouse, collections: Iterable[str], *, model: str) -> SyncReport:
@@ -280,34 +188,34 @@ def _update(index: VectorIndex, warehouse: Warehouse, collections: Iterable[str]
         states = _states(connection)
         changes = {name: _changes(connection, name, model=model) for name in collections}
     if not states:
-        _remove_folder(index)  # of an unknown content
+        remove_folder(index)  # of an unknown content
     if changing := any(new or gone for new, gone in changes.values()):
-        _set_mark(index)
+        set_mark(index)
     upserted = removed = 0
-    with _client(index.place) as client:
+    with client_of(index.place) as client:
         for name, (new, gone) in changes.items():
             state = states.get(name)
             if state and state.model != model:
-                raise _unusable(index, f"holds vectors of {state.model}, not of {model}")
-            rows = _checked(client, name, state) if state else _new_collection(client, name)
+                raise unusable(index, f"holds vectors of {state.model}, not of {model}")
+            rows = _checked(client, name, state) if state else new_collection(client, name)
             if state and not new and not gone:
                 continue
             written = [pa.table({"id": pa.array([], pa.string()), "content": pa.array([], pa.uint64())})]
-            for start in range(0, len(new), _AT_ONCE):
+            for start in range(0, len(new), AT_ONCE):
                 with warehouse.reading() as connection:
-                    batch = _entries(connection, name, new[start : start + _AT_ONCE], model=model)
+                    batch = _entries(connection, name, new[start : start + AT_ONCE], model=model)
                 if len(batch):
                     _upsert(rows, batch)
                     written.append(batch.select(["id", "content"]))
-            for start in range(0, len(gone), _AT_ONCE):
-                rows.delete(ids=gone[start : start + _AT_ONCE])
+            for start in range(0, len(gone), AT_ONCE):
+                rows.delete(ids=gone[start : start + AT_ONCE])
             entries = pa.concat_tables(written)
             with warehouse.writing() as connection:
                 content = _remember(connection, name, entries, gone, model=model)
             rows.modify(metadata={"model": model, "content": content})
             upserted, removed = upserted + len(entries), removed + len(gone)
     if changing and index.mark:
-        _flush(index)
+        flush(index)
         index.mark.unlink()
     return SyncReport(upserted=upserted, removed=removed)
 
@@ -427,7 +335,7 @@ def _remember(
 
 def _remove_all(index: VectorIndex, warehouse: Warehouse) -> list[str]:
     """Remove the folder (or the server's collections) and what the database knows of it; return the collections."""
-    _set_mark(index)
+    set_mark(index)
     with warehouse.writing() as connection:
         names = list(_states(connection))
         connection.execute("delete from indexed")
@@ -435,214 +343,17 @@ def _remove_all(index: VectorIndex, warehouse: Warehouse) -> list[str]:
     if isinstance(index.place, str):
         from chromadb.errors import NotFoundError
 
-        with _client(index.place) as client:
+        with client_of(index.place) as client:
             for name in {*names, *(each.name for each in client.list_collections())}:
                 with suppress(NotFoundError):
                     client.delete_collection(name)
-    _remove_folder(index)
+    remove_folder(index)
     return names
-
-
-def _remove_folder(index: VectorIndex) -> None:
-    if not isinstance(index.place, str) and index.place.exists():
-        _close_reader(index.place)
-        try:
-            shutil.rmtree(index.place)
-        except OSError as fault:
-            raise StoreUnwritable(f"{fault.filename} cannot be removed: {fault.strerror}; check permissions") from None
-
-
-@contextmanager
-def _opened(index: VectorIndex, *, deadline: float) -> Iterator["ClientAPI"]:
-    """Open Chroma to read it, inside the lock. Raises StoreBusy, IndexUnusable, StoreError."""
-    if isinstance(index.place, str):
-        with _client(index.place) as client:
-            yield client
-        return
-    with store_lock(index.place, deadline=deadline), _marked(index), _client(index.place) as client:
-        yield client
-
-
-@contextmanager
-def _reader_of(index: VectorIndex) -> Iterator["ClientAPI"]:
-    """Return the client that this process keeps, inside the lock, after opening it if the folder has changed.
-
-    Raises StoreBusy, IndexUnusable, StoreError.
-    """
-    if isinstance(index.place, str):
-        with _client(index.place) as server:
-            yield server
-        return
-    if not _turn.acquire(timeout=_LONGEST_TURN):
-        raise StoreBusy(f"{index.place} is in use by another search")
-    try:
-        with store_lock(index.place, deadline=0), ExitStack() as opened:
-            reader = _readers.pop(index.place, None)
-            if reader and (_is_marked(index) or reader.files != file_state([index.place])):
-                reader.client.close()
-                reader = None
-            if reader is None:
-                for place in list(_readers):
-                    _close_reader(place)
-                opened.enter_context(_marked(index))
-            client = reader.client if reader else _connect(index.place)
-            try:
-                with _explained(index.place):
-                    yield client
-                files = reader.files if reader else file_state([index.place])
-            except BaseException:
-                client.close()
-                raise
-            if files is None:
-                client.close()
-            else:
-                _readers[index.place] = _Reader(client, files)
-    finally:
-        _turn.release()
-
-
-@contextmanager
-def _marked(index: VectorIndex) -> Iterator[None]:
-    """Mark the folder while it is being opened to read it: Chroma writes to its files even then, and a damaged one can
-    crash the process. Raises IndexUnusable if there is no folder or a mark.
-    """
-    if not (Path(index.place) / "chroma.sqlite3").is_file():
-        raise _unusable(index, "does not exist yet")
-    if _is_marked(index):
-        raise _unusable(index, "was in use when a process was killed")
-    _set_mark(index)
-    try:
-        yield
-    finally:
-        if index.mark:
-            index.mark.unlink(missing_ok=True)
-
-
-def _is_marked(index: VectorIndex) -> bool:
-    return index.mark is not None and index.mark.exists()
-
-
-def _close_reader(place: Path) -> None:
-    """Close the client that this process keeps of a folder, if any; the system behind it is shared with new clients."""
-    if reader := _readers.pop(place, None):
-        reader.client.close()
-
-
-@contextmanager
-def _client(place: Path | str) -> Iterator["ClientAPI"]:
-    """Open and close a client. Raises IndexUnusable for a fault of Chroma, StoreError for a missing server."""
-    if not isinstance(place, str):
-        _close_reader(place)
-    client = _connect(place)
-    try:
-        with _explained(place):
-            yield client
-    finally:
-        client.close()
-
-
-def _connect(place: Path | str) -> Any:
-    """Return a client. Raises IndexUnusable, StoreUnwritable, StoreError."""
-    import chromadb
-    from chromadb.config import Settings
-
-    settings = Settings(anonymized_telemetry=False)
-    if isinstance(place, str):
-        parts = urlsplit(place)
-        try:
-            return chromadb.HttpClient(
-                host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https", settings=settings
-            )
-        except ValueError:
-            raise StoreError(f"no Chroma server answers at {place}; start it, or set a folder instead") from None
-    try:
-        make_private_folder(place)
-        return chromadb.PersistentClient(place, settings=settings)
-    except OSError as fault:
-        raise StoreUnwritable(f"cannot use {place}: {fault.strerror}; check permissions and free space") from None
-    except Exception as fault:
-        raise IndexUnusable(f"the Chroma folder {place} does not open ({_first_line(fault)})") from None
-
-
-@contextmanager
-def _explained(place: Path | str) -> Iterator[None]:
-    """Turn a fault of Chroma into IndexUnusable, that of a server into StoreError."""
-    import httpx
-    from chromadb.errors import InternalError, NotFoundError
-
-    try:
-        yield
-    except httpx.HTTPError as fault:
-        raise StoreError(f"the Chroma server at {place} failed: {_first_line(fault)}; see its log") from None
-    except (InternalError, NotFoundError) as fault:
-        raise IndexUnusable(f"Chroma at {place} failed ({_first_line(fault)})") from None
-
-
-def _collection(client: "ClientAPI", name: str) -> "Collection":
-    """Return a collection. Raises IndexUnusable if there is none."""
-    from chromadb.errors import NotFoundError
-
-    try:
-        return client.get_collection(name, embedding_function=None)
-    except NotFoundError:
-        raise IndexUnusable(f"Chroma has no collection {name}; check its name, or materialize the embeddings") from None
-
-
-def _new_collection(client: "ClientAPI", name: str) -> "Collection":
-    """Create an empty collection; one that the database does not know is removed."""
-    from chromadb.errors import NotFoundError
-
-    with suppress(NotFoundError):
-        client.delete_collection(name)
-    return client.create_collection(name, embedding_function=None, configuration=_CONFIGURATION)
 
 
 def _checked(client: "ClientAPI", name: str, state: _State) -> "Collection":
     """Return a collection that holds what the database says. Raises IndexUnusable for any other."""
-    rows = _collection(client, name)
+    rows = collection_of(client, name)
     if (rows.metadata or {}).get("content") != f"{state.content:016x}" or rows.count() != state.entries:
         raise IndexUnusable(f"Chroma's collection {name} does not hold what was written; `paper-assets run` fills it")
     return rows
-
-
-def _unusable(index: VectorIndex, reason: str) -> IndexUnusable:
-    return IndexUnusable(f"the Chroma folder {index.place} {reason}; `paper-assets run` fills it again")
-
-
-def _reason(fault: StoreError) -> str:
-    return str(fault).split(";")[0]
-
-
-def _first_line(fault: Exception) -> str:
-    return (str(fault).splitlines() or [type(fault).__name__])[0].replace(";", ",")[:200]
-
-
-def _set_mark(index: VectorIndex) -> None:
-    """Create the mark; it is on disk when this returns. Raises StoreUnwritable."""
-    if index.mark is None:
-        return
-    try:
-        make_private_folder(index.mark.parent)
-        index.mark.touch()
-        _flush_file(index.mark.parent)
-    except OSError as fault:
-        raise StoreUnwritable(f"cannot write {index.mark}: {fault.strerror}; free space or check permissions") from None
-
-
-def _flush(index: VectorIndex) -> None:
-    """Write what Chroma wrote to the disk, before the mark goes."""
-    if not isinstance(index.place, str):
-        for file in _files(index.place):
-            _flush_file(file)
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _flush_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

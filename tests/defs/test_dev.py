@@ -94,14 +94,6 @@ def port(dev_desk: Desk) -> Iterator[int]:
         yield port
 
 
-def test_it_ends_on_sigterm_even_if_a_script_started_it_in_the_background(tmp_path: Path) -> None:
-    with started(Desk(tmp_path), without_sigint=True) as (process, port):
-        process.terminate()
-        process.wait(timeout=PATIENCE)
-        with pytest.raises(OSError):
-            asked(port, "GET", "/server_info")
-
-
 def processes(desk: Desk) -> list[str]:
     """Return the command lines of all processes that work on the desk's folder."""
     found = []
@@ -128,11 +120,11 @@ RUN = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
-def test_a_run_in_progress_ends_with_the_services(tmp_path: Path) -> None:
+def test_a_run_in_progress_ends_with_services_that_a_script_started_in_the_background(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
         waits = {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_TIMEOUT": "3600"}  # longer than this test
-        with started(desk, workspace=(), **waits) as (process, port):
+        with started(desk, without_sigint=True, workspace=(), **waits) as (process, port):
             body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
             assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
             assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)

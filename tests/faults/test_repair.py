@@ -1,6 +1,7 @@
 """The next run repairs what a killed process left, and a reset leaves nothing behind (A4)."""
 
 import json
+import os
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -49,7 +50,13 @@ def test_a_run_brings_back_the_files_pages_and_feed_that_lack_and_sweeps_away_wh
     first.rename(first.with_name(f".unfinished-{first.name}-1"))
     (digests / f"{DAYS[0]}.html").unlink()
     (digests / "feed.atom").rename(digests / ".unfinished-feed.atom-1")
+    left = [ranked.folder / folder / ".unfinished-a.pdf-1" for folder in ("data/pdfs", "profiles/graphs")]
+    for file in left:
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        os.utime(file, (0, 0))
     ranked.run("run")
+    assert not any(file.exists() for file in left)
     assert output(ranked) == whole
 
     shutil.rmtree(ranked.folder / "data" / "output")

@@ -20,8 +20,9 @@ from chromadb.api.models.Collection import Collection
 
 from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.search import Corpus, search
-from paper_assets.stores import vectors
-from paper_assets.stores.vectors import VectorIndex, mark_for_rebuild
+from paper_assets.stores import chroma
+from paper_assets.stores.chroma import VectorIndex
+from paper_assets.stores.vectors import mark_for_rebuild
 from paper_assets.stores.warehouse import Warehouse
 from tests.chroma_folder import DIMENSION, MODEL, entries, fill, passage, store, vector_of
 from tests.retrieval.test_search import embedder_of
@@ -105,14 +106,14 @@ def kept_reader(folder: Path) -> Path:
     store(warehouse, [passage(f"p{number}") for number in range(300)])
     fill(index, warehouse)
     assert answers(folder)["way"] == "Chroma"
-    assert isinstance(index.place, Path) and index.place in vectors._readers
+    assert isinstance(index.place, Path) and index.place in chroma._readers
     return index.place
 
 
 def test_a_search_finds_what_another_process_wrote_since_the_last_one(tmp_path: Path) -> None:
     place = kept_reader(tmp_path)
-    client = vectors._readers[place].client
-    assert answers(tmp_path)["way"] == "Chroma" and vectors._readers[place].client is client, "it is opened once"
+    client = chroma._readers[place].client
+    assert answers(tmp_path)["way"] == "Chroma" and chroma._readers[place].client is client, "it is opened once"
     done(begin(tmp_path, "store 1"))
     answer = answers(tmp_path, "text of 1.7")
     assert answer["found"] == answer["exact"] and answer["found"][0] == "1.7"
@@ -137,7 +138,7 @@ def test_a_client_of_a_removed_folder_is_not_asked_and_does_no_harm_to_the_new_o
     kept_reader(tmp_path)
     shutil.rmtree(place)
     done(begin(tmp_path, "fill"))  # by another process, before this one notices
-    assert place in vectors._readers
+    assert place in chroma._readers
     answer = answers(tmp_path)
     assert answer["found"] == answer["exact"] and answer["way"] == "Chroma"
     check(tmp_path, [f"p{number}" for number in range(300)])
@@ -146,7 +147,7 @@ def test_a_client_of_a_removed_folder_is_not_asked_and_does_no_harm_to_the_new_o
 def test_a_client_is_not_asked_after_another_process_was_killed_at_a_write(tmp_path: Path) -> None:
     place = kept_reader(tmp_path)
     done(begin(tmp_path, "die at fill"))
-    assert place in vectors._readers
+    assert place in chroma._readers
     answer = answers(tmp_path)
     assert answer["found"] == answer["exact"] and answer["way"] != "Chroma"
     check(tmp_path, [*(f"p{number}" for number in range(300)), *(f"x.{number}" for number in range(20))])

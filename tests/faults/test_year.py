@@ -22,9 +22,9 @@ SIXTEEN = [invented_paper(number, MONDAY) for number in range(16)]
 
 
 def test_after_weeks_of_bad_days_every_day_is_whole_or_named(tmp_path: Path) -> None:
-    counts = year.run(seed=20260313, size=14, folder=tmp_path)
+    counts = year.run(seed=20260313, size=9, folder=tmp_path)
     assert counts.findings == ()
-    assert counts.held and counts.whole > 7  # how many finish in time depends on the machine
+    assert counts.held and counts.whole > 4  # how many finish in time depends on the machine
 
 
 def test_a_desk_that_loses_papers_does_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,11 @@ from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.question_answering import gather_passages
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import parse_search_query
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.documents import replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.papers import find_paper
-from paper_assets.stores.vectors import VectorIndex, update
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 from tests.retrieval.invented_corpus import corpus_of, paper, passage, plan
 from tests.retrieval.test_search import METHODS, corpus_at, document, embedder_of, fill, ids, libraries, questions

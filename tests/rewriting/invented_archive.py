@@ -12,8 +12,8 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, Archived, archive_rewrite
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, add_missing
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.rewrites import NewItem
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_rewrites import invented_attempt
 

@@ -17,7 +17,7 @@ from paper_assets.rewriting.measures import clean_keywords, copied_share, keywor
 from paper_assets.rewriting.recall import most_relevant
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
-from paper_assets.stores.vectors import VectorIndex
+from paper_assets.stores.chroma import VectorIndex
 from tests.chroma_folder import entries
 from tests.counted_texts import share
 from tests.rewriting.invented_archive import NOW, fill, invented_archive, invented_embedder, keep, practice

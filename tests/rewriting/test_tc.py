@@ -10,8 +10,8 @@ from paper_assets.rewriting.best_practices import Archive, retrieve_best_practic
 from paper_assets.rewriting.loop import OptimizerState, rewriting, state_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import best_practices
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.rewrites import RewriteItem, rewrite_item
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.invented_archive import fill, practice

@@ -21,6 +21,7 @@ from paper_assets.paper import embedded_text, text_hash
 from paper_assets.paper_id import ARXIV
 from paper_assets.profile import Profile, profile_content
 from paper_assets.stores.best_practices import BestPractice, add_missing
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.deliveries import claim
 from paper_assets.stores.documents import Document, replace_documents, replace_retrievals
 from paper_assets.stores.embeddings import keep_vectors
@@ -48,7 +49,7 @@ from paper_assets.stores.rewrite_progress import (
 )
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.stores.scholar_records import ScholarRecord, keep_records
-from paper_assets.stores.vectors import VectorIndex, update
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.weights import DIMENSIONS
 from tests.invented_papers import MONDAY, TUESDAY, paper

@@ -18,9 +18,10 @@ from paper_assets.stores.best_practices import (
     remove_best_practice,
     with_vectors,
 )
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.llm_answers import keep_answers
-from paper_assets.stores.vectors import VectorIndex, update
+from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 from tests.chroma_folder import entries
 from tests.rewriting.invented_archive import practice

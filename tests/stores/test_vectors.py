@@ -13,9 +13,10 @@ import pytest
 
 from paper_assets.errors import InvalidInput, StoreError
 from paper_assets.locks import store_lock
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.documents import remove_documents
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.vectors import VectorIndex, drop, mark_for_rebuild, nearest, self_check, update
+from paper_assets.stores.vectors import drop, mark_for_rebuild, nearest, self_check, update
 from paper_assets.stores.warehouse import Warehouse
 from tests.chroma_folder import MODEL, client_of, entries, fill, passage, store, vector_of
 from tests.invented_papers import TUESDAY, paper

@@ -35,9 +35,9 @@ from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import Settings, archive_name
 from paper_assets.small_files import is_folder
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, unique_beginnings
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import NewItem
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.text.numbers import count_of
 
 archive = typer.Typer(

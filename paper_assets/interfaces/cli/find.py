@@ -62,7 +62,7 @@ def find(
     for name in filter(None, (profile, ranked_for)):
         check_profile(warehouse, name, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
-    corpus = open_corpus(settings, warehouse, embedder)
+    corpus = open_corpus(settings, warehouse, embedder, once=True)
     if like:
         known_as = str(split_paper_id(like)[0])
         paper = find_paper(corpus.warehouse, known_as)
@@ -76,7 +76,14 @@ def find(
         result = search_desk(corpus, parsed, profile=profile, offset=(page - 1) * limit, limit=limit)
     papers = result.papers
     if as_json:
-        print_json([hit_record(paper_found) for paper_found in papers])
+        print_json(
+            {
+                "papers": [hit_record(paper_found) for paper_found in papers],
+                "more": result.more,
+                "ways": list(result.ways),
+                "notes": list(result.notes),
+            }
+        )
     else:
         for number, paper_found in enumerate(papers, (page - 1) * limit + 1):
             _print_paper(number, paper_found, wanted=parsed.authors)

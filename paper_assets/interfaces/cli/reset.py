@@ -15,7 +15,8 @@ from paper_assets.defs.instance import delete_server_history, explained, open_in
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.interfaces.cli.terminal import dagster_home, open_warehouse, read_settings, say
 from paper_assets.pipeline.embeddings import COLLECTION
-from paper_assets.stores.vectors import VectorIndex, drop
+from paper_assets.stores.chroma import VectorIndex
+from paper_assets.stores.vectors import drop
 
 _ON_SERVER = "Dagster's history on the PostgreSQL server"
 _HEARTBEAT_SECONDS = 60  # seconds; a running daemon sends a heartbeat every 30

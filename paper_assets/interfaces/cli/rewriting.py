@@ -33,12 +33,12 @@ from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import RewritingConfig, Settings
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.documents import texts_to_embed
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_progress import open_items
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_for, rewrite_item, rewrites_of
-from paper_assets.stores.vectors import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import LANGUAGES
 

@@ -57,7 +57,7 @@ class SearchTools(ToolSet):
                     raise PaperNotFound(f"{known_as} is not stored; search_papers looks at arXiv itself")
                 similar = similar_papers(corpus, paper, limit=limit)
                 return paged(
-                    {"compared": None, "notes": []},
+                    {"compared": None, "ways": [], "notes": []},
                     "papers",
                     [paper_row(paper_like_it) for paper_like_it in similar],
                     offset=offset,
@@ -66,7 +66,7 @@ class SearchTools(ToolSet):
             self._check(corpus.warehouse, parsed.profile, profile, parsed.data_types)
             result = search_desk(corpus, parsed, profile=profile, offset=offset, limit=limit, private=False)
             papers = [paper_row(paper_found, authors=parsed.authors) for paper_found in result.papers]
-            rows = paged({"compared": result.matching}, "papers", papers, offset=0)
+            rows = paged({"compared": result.matching, "ways": list(result.ways)}, "papers", papers, offset=0)
             end = offset + len(rows["papers"])
             more = result.more or len(rows["papers"]) < len(result.papers)
             return {**rows, "next_offset": end if more else None, "notes": list(result.notes)}

@@ -42,9 +42,9 @@ from paper_assets.sources.bulk_files import read_papers
 from paper_assets.sources.known_hosts import known_hosts
 from paper_assets.sources.pdf_text import pdf_text
 from paper_assets.sources.source import Access
+from paper_assets.stores.chroma import VectorIndex, foreign_rows
 from paper_assets.stores.paper_merging import merge_papers, replace_day
 from paper_assets.stores.papers import papers_between, summary
-from paper_assets.stores.vectors import VectorIndex, foreign_rows
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.prompts import by_number, numbered_entries
 from tests import loopback
