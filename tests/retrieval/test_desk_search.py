@@ -3,11 +3,12 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.retrieval.desk_search import FoundPaper, search_desk, similar_papers
-from paper_assets.retrieval.search import Corpus
+from paper_assets.retrieval.search import Corpus, papers_with_phrases
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
@@ -69,6 +70,34 @@ def find(corpus: Corpus, query: str, **options: int) -> tuple[FoundPaper, ...]:
 
 def ids(found: tuple[FoundPaper, ...]) -> list[str]:
     return [each.paper_id for each in found]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "holds"),
+    [
+        ("Schrodinger operator", True),
+        ("SCHRÖDINGER OPERATORS", True),
+        ("operators on graphs", True),
+        ("on graph", True),
+        ("on a graph", False),
+        ("perator on graphs", False),
+        ("ροές θερμότητας", True),
+        ("θερμότητας ροές", False),
+        ("low rank", True),
+        ("to be", True),
+    ],
+)
+def test_a_phrase_is_found_in_any_script_whatever_its_accents_case_signs_and_plurals(
+    tmp_path: Path, phrase: str, holds: bool
+) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
+    text = "Low_rank Schrödinger\noperators on graphs are to be, or not: ΡΟΈΣ θερμότητας."
+    merge_papers(warehouse, [paper("2603.00001", title="One", abstract=text), paper("2603.00002", title="On graphs")])
+    corpus = Corpus(warehouse=warehouse, embedder=None)
+    found = papers_with_phrases(corpus, [phrase, "graphs"], data_types=["abstract"], owner=None)
+    assert ("2603.00001" in found.to_pylist()) == holds
+    only = papers_with_phrases(corpus, ["graphs"], data_types=["abstract"], owner=None, only=pa.array(["2603.00002"]))
+    assert only.to_pylist() == ["2603.00002"]
 
 
 def test_words_rank_by_meaning_and_words_and_withdrawn_papers_are_left_out(corpus: Corpus) -> None:
