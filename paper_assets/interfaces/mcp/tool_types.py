@@ -260,7 +260,7 @@ class SearchDeskAnswer(Continued):
     papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
     total: Annotated[int, Field(description="Papers in this answer; next_offset: there are more.")]
     compared: Annotated[int | None, Field(description="Papers that meet the filters and were compared.")]
-    ways: Annotated[list[str], Field(description="Chroma, or SQL and why.")]
+    ways: list[str]
     notes: list[str]
 
 
