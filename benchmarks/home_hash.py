@@ -24,18 +24,12 @@ _TIMES = {"generated_at", "output_path", "made_at", "opened_at", "rated_at"}
 _FINGERPRINTS = {"candidate_sets", "ranking_sets", "retrieval_sets", "profile_versions"}
 # Columns and keys of homes made before a renaming, and their names today. A later renaming adds a line.
 _RENAMED = {
-    "above_line": "above_threshold",
-    "below_line": "below_threshold",
-    "edge": "preferred_probability",
     "lane": "nearest",
     "lane_places": "interest_places",
     "lane_probability": "interest_probability",
     "line": "threshold",
-    "line_rule": "threshold_rule",
     "nudge": "preference_weight",
     "nudge_from": "preference_baseline",
-    "served": "interests_served",
-    "serves": "by_interest",
 }
 _REMOVED = {"slack"}  # keys that nothing reads any more
 

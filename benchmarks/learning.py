@@ -53,7 +53,7 @@ from paper_assets.paper import Paper, embedded_text, papers_from_table, papers_t
 from paper_assets.pipeline.learning_inputs import OTHERS
 from paper_assets.profile import Interests, Profile, RankingOptions, profile_content
 from paper_assets.ranking.calibration import Calibration, standard_calibration
-from paper_assets.ranking.final_list import arrange, stored_scores
+from paper_assets.ranking.levels import LIKELY
 from paper_assets.ranking.preferences import Preferences, learned_features, log_odds, scaled, shifted
 from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import InterestQueries, interest_queries
@@ -147,13 +147,13 @@ class UnseenPapers:
         ranking = reader.ranking(rows)
         stored = ranking.rows
         self.reader, self.rows, self.by_formula = reader, rows, reader.order(rows, ranking)
-        self._papers = stored_scores(stored.to_pylist(), ranking.header)
-        self._weight = ranking.header["weights"]["semantic_relevance"]
+        self._header = ranking.header
+        self._probability, self._final = (stored.column(name).to_numpy() for name in ("semantic_relevance", "final"))
         # A contrasting paper and variety depend on the whole order, so that it cannot be computed from stored scores.
         self._again = (
             reader.options.include_contrastive
             or reader.options.ranking_mode == "diversity"
-            or bool(ranking.header.get("preferred_probability"))
+            or bool(ranking.header.get("probability_cap"))
         )
         words = paper_words(reader.papers.take(self.by_formula)).whole
         background = (reader.calibration or standard_calibration()).background
@@ -165,7 +165,7 @@ class UnseenPapers:
     def relevance(self) -> NDArray[np.float64]:
         """Return (n,) the relevance of `rows` by the formula."""
         found = np.zeros(len(self.reader.grades))
-        found[self.by_formula] = self._papers.probability
+        found[self.by_formula] = self._probability
         chosen: NDArray[np.float64] = found[self.rows]
         return chosen
 
@@ -175,10 +175,10 @@ class UnseenPapers:
             return self.reader.order(self.rows, self.reader.ranking(self.rows, taught))
         by_words = self._words @ np.array([taught.words.get(stem, 0.0) for stem in self._stems])
         shift = by_words + self._vectors @ taught.vector + self._dimensions @ taught.dimensions
-        probability = shifted(self._papers.probability, shift)
-        final = self._papers.final + self._weight * (probability - self._papers.probability)
-        order, _ = arrange(replace(self._papers, probability=probability, final=final))
-        return self.by_formula[order]
+        probability = shifted(self._probability, shift)
+        rest = self._final - self._header["weights"]["semantic_relevance"] * self._probability
+        match = log_odds(probability) + self._header["preference_weight"] * rest
+        return self.by_formula[np.lexsort((-match, probability < LIKELY))]
 
     def ndcg(self, order: Rows) -> float:
         """Return nDCG@10 of an order of the rows."""

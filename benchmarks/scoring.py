@@ -142,8 +142,8 @@ def one_by_one(papers: list[Paper], vectors: Rows, asked: Rows, profile: Profile
     fields = [(paper.title, paper.abstract) for paper in kept]
     relevance, serves = interests.judge(fields, [vectors[row].astype(np.float64) for row in rows])
     scored = [(paper, twin.score(paper, value)) for paper, value in zip(kept, relevance, strict=True)]
-    line = None if options.interest_mode == "seed" else SCORING.threshold
-    order, _ = final_order(scored, serves, options, line)
+    floor = None if options.interest_mode == "seed" else SCORING.floor
+    order, _ = final_order(scored, serves, options, floor)
     return [(kept[at].paper_id, float(str(scored[at][1]["final"]))) for at in order]
 
 

@@ -182,30 +182,15 @@ class ScoringConfig:
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     interest_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of single interests
-    # G17: which papers are worth reading (docs/evaluation.md). None below `threshold`; of the others, from the
-    # most probable down, as many as keep the share expected to be on topic at `list_right`; a reader who asks for ten
-    # papers wants to see more of what is doubtful, so it is `long_list_right` from there on.
-    threshold: float = 0.35
-    list_right: float = 0.80  # up to five papers
-    long_list_right: float = 0.45  # from ten papers on; in between it falls evenly
-    # The first list for a reader's interests fills at least this share of its places, with papers of at least the
-    # probability `first_list_threshold`; its best paper is shown from `alone` on.
-    first_list_filled: float = 0.5
-    first_list_threshold: float = 0.15
-    alone: float = 0.05
+    floor: float = 0.03  # G17: the lowest probability of a listed paper
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 2.8.
     preference_weight: float = 10.0
     implementation_preference_weight: float = 14.0
-    survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review, which also has a lower threshold
-    literature_review_threshold: float = 0.20
-    literature_review_right: float = 0.5  # at most
-    # G8: purpose idea_generation prefers what is not certain: beyond this probability each point of log odds
-    # lowers the match by this share, in all by `idea_most` at most, so that a certain paper is still listed. It also
-    # prefers papers that differ from each other.
+    survey_bonus: float = 0.15  # G8: of a survey, for purpose literature_review
+    # G8: purpose idea_generation does not prefer what is certain: probabilities from here on count the same. It prefers
+    # papers that differ from each other.
     idea_probability: float = 0.8
-    idea_slope: float = 0.2
-    idea_most: float = 1.0
     idea_similarity: float = 0.6  # cosine from which a paper repeats another
     bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (

@@ -28,6 +28,7 @@ from paper_assets.ranking.calibration import Calibration
 from paper_assets.ranking.filters import FilterCriteria, ages_in_days, filter_papers, has_project_page, has_repository
 from paper_assets.ranking.gatekeeper import Embed, ranking_options
 from paper_assets.ranking.keywords import keywords_in, paper_texts
+from paper_assets.ranking.levels import LIKELY
 from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries, liked_ids
 from paper_assets.ranking.scoring import best_first
@@ -67,7 +68,7 @@ class JudgedList:
         shown: (n,) which of them the reader sees.
         grades: (n,) their grades, UNJUDGED for papers without one.
         relevance: (n,) stored relevance; NaN for a baseline.
-        above: (n,) which are above the threshold; None: the list has no threshold.
+        within_reach: (n,) which are shown or likely, and so one step away; None: relevance is no probability.
         traits: TRAITS of the shown papers.
     """
 
@@ -75,13 +76,13 @@ class JudgedList:
     shown: Bools
     grades: NDArray[np.int64]
     relevance: Floats
-    above: Bools | None = None
+    within_reach: Bools | None = None
     traits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def calibrated(self) -> bool:
         """Whether relevance is a probability."""
-        return self.above is not None
+        return self.within_reach is not None
 
 
 def newest_judged_day(warehouse: Warehouse, lists: JudgedLists) -> tuple[date, int]:
@@ -164,7 +165,6 @@ def final_list(
             scoring=scoring,
             queries=queries,
             vectors=Vectors(papers=day.vectors, queries=embed(queries.texts), model=day.model),
-            first_list=True,
         ),
         calibration=calibration,
     )
@@ -189,7 +189,7 @@ def judged_lists_of(
 ) -> dict[str, JudgedList]:
     """Return the named lists of one day, by name.
 
-    Baselines and the order by relevance alone show their first `top_k` papers, whatever the threshold.
+    Baselines and the order by relevance alone show their first `top_k` papers.
     """
     rankings: dict[str, Ranking] = {}
     lists = {}
@@ -209,17 +209,16 @@ def _of_ranking(day: JudgedDay, ranking: Ranking, *, by_relevance: bool) -> Judg
     ids = rows.column("paper_id").to_pylist()
     relevance = rows.column("semantic_relevance").to_numpy()
     shown = rows.column("shown").to_numpy(zero_copy_only=False)
-    above = ~rows.column("below_threshold").to_numpy(zero_copy_only=False)
     if by_relevance:  # a stable sort: equal relevance keeps the order of the final list
         order = np.argsort(-relevance, kind="stable")
-        ids, relevance, above = [ids[row] for row in order], relevance[order], above[order]
+        ids, relevance = [ids[row] for row in order], relevance[order]
         shown = _first(day, len(ids))
     return JudgedList(
         paper_ids=tuple(ids),
         shown=shown,
         grades=day.judged.grades_of(ids),
         relevance=relevance,
-        above=None if ranking.header.get("threshold") is None else above,
+        within_reach=None if ranking.header.get("threshold") is None else shown | (relevance >= LIKELY),
         traits=traits_of(day, [paper_id for paper_id, seen in zip(ids, shown, strict=True) if seen]),
     )
 

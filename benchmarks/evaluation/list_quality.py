@@ -48,9 +48,9 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.stores.warehouse import Warehouse
 
 PURPOSES: tuple[str, ...] = (OWN, *get_args(Purpose))
-QUALITY = ("precision@5", "precision@10", "ndcg@10", "on_topic")  # the metrics in which two lists are compared
+QUALITY = ("precision@5", "precision@10", "ndcg@5", "ndcg@10", "on_topic")  # in which two lists are compared
 COUNTS = ("shown", "right", "shown_unjudged", "empty")
-RECALL = "top_grade_above"
+RECALL = "top_grade_reached"
 METRICS = (*QUALITY, RECALL, *COUNTS)
 
 _BIN_EDGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -136,8 +136,8 @@ def list_figures(listed: JudgedList, judged: JudgedProfile) -> Floats:
     """Compute the METRICS of one list from the papers that are shown; an empty place counts as a paper off topic.
 
     Papers without a grade count as off topic, except in `on_topic`. `on_topic` is the share of relevant papers among
-    the judged papers shown, NaN if none is judged. `top_grade_above` is the share of candidates with the highest grade
-    that are above the threshold (without a threshold: that are shown). `empty` is 1 if nothing is shown although a
+    the judged papers shown, NaN if none is judged. `top_grade_reached` is the share of candidates with the highest
+    grade that are shown or among the likely papers after the list. `empty` is 1 if nothing is shown although a
     candidate is relevant.
     """
     grades, shown = listed.grades, listed.shown
@@ -147,14 +147,15 @@ def list_figures(listed: JudgedList, judged: JudgedProfile) -> Floats:
     shown_judged = shown & ~unjudged
     on_topic = relevant[shown_judged].mean() if shown_judged.any() else np.nan
     best = grades == max(GRADES)
-    above = shown if listed.above is None else listed.above
+    reached = shown if listed.within_reach is None else listed.within_reach
     return np.array(
         [
             precision(relevant, k=5),
             precision(relevant, k=10),
+            ndcg(gains, pool, k=5),
             ndcg(gains, pool, k=10),
             on_topic,
-            above[best].mean() if best.any() else np.nan,
+            reached[best].mean() if best.any() else np.nan,
             shown.sum(),
             relevant.sum(),
             (shown & unjudged).sum(),
@@ -348,7 +349,7 @@ def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
             kind,
             f"{figures_of_list['readers']:.0f}",
             *key,
-            *(_number(figures_of_list[metric]) for metric in ("precision@5", "ndcg@10", RECALL)),
+            *(_number(figures_of_list[metric]) for metric in ("precision@5", "ndcg@5", "ndcg@10", RECALL)),
             f"{figures_of_list['right']:.0f} of {figures_of_list['shown']:.0f}",
             _number(figures_of_list["precision"]),
             f"{figures_of_list['empty']:.0f}",
@@ -356,7 +357,7 @@ def kinds_table(figures: Figures) -> tuple[list[str], list[tuple[str, ...]]]:
         for kind, lists in by_kind(figures).items()
         for key, figures_of_list in lists.items()
     ]
-    figures_shown = ["P@5", "nDCG@10", "grade 3 above", "right of shown", "share", "empty"]
+    figures_shown = ["P@5", "nDCG@5", "nDCG@10", "grade 3 reached", "right of shown", "share", "empty"]
     return ["kind", "readers", "list", "purpose", *figures_shown], rows
 
 

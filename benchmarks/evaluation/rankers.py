@@ -18,7 +18,7 @@ from benchmarks.evaluation.metrics import Evaluation, EvaluationConfig, Floats, 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper_id import unversioned
 from paper_assets.profile import Interests, LikedPaper, RankingOptions
-from paper_assets.ranking.relevance import InterestQueries, interest_queries, relevance_of, with_every_interest
+from paper_assets.ranking.relevance import InterestQueries, interest_queries, relevance_of
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.settings import ScoringConfig
 
@@ -167,7 +167,6 @@ def _scorer(
         order = np.lexsort((ties, -relevance.values))
         order = order[relevance.values[order] > 0]
         order = order[[labelled.documents[row].doc_id not in query.liked for row in order]]
-        order, _ = with_every_interest(order, relevance.by_interest, places=options.top_k)
         return [labelled.documents[row].doc_id for row in order]
 
     return score

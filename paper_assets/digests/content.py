@@ -16,8 +16,10 @@ import pyarrow as pa
 from paper_assets.digests.entry import (
     DigestEntry,
     Matched,
+    PaperLine,
     Version,
     entry_of,
+    line_of,
     matches_of,
     order_notes,
     similar_papers,
@@ -26,36 +28,18 @@ from paper_assets.digests.entry import (
     version_of,
 )
 from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
-from paper_assets.digests.plain_text import in_letters, sentence
+from paper_assets.digests.plain_text import sentence
 from paper_assets.errors import named_error
 from paper_assets.paper import Paper
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import Changes, Move, difference_in_words
 from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
-from paper_assets.ranking.final_list import probability_of
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
+from paper_assets.ranking.levels import headline_of
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
-
-
-def headline(shown: int, ranked: int, *, quiet: bool, likely: bool = True, maybe: int = 0) -> str:
-    """Return a sentence on how many papers there are to read, and whether the day is quiet.
-
-    `likely`: at least one of them is likely to be on topic. `maybe`: papers that follow, below the threshold.
-    The number of papers that were `ranked` is in `window`, which follows it.
-    """
-    if quiet and ranked:
-        if not shown and maybe:
-            return f"A quiet day: no paper is sure to interest you, {in_letters(maybe)} may"
-        papers = {0: "no paper is", 1: "one paper is"}.get(shown, f"{in_letters(shown)} papers are")
-        if shown and not likely:
-            return f"A quiet day: {in_letters(shown)} {'paper' if shown == 1 else 'papers'} may interest you"
-        return f"A quiet day: {papers} likely to interest you"
-    if not shown:
-        return "Nothing to read today"
-    return "One paper to read" if shown == 1 else f"{shown} papers to read"
 
 
 def window(papers: int, reasons: Mapping[str, int]) -> str:
@@ -180,9 +164,9 @@ class UnshownEntry:
 class Digest:
     """One profile's page of a day.
 
-    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `maybe`: on a quiet day, the
-    papers below the threshold that follow the list. `unshown`: papers of both that failed. `also_rewritten`: rewrites
-    of papers in neither. `updated`: when the content last changed, UTC.
+    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `more_likely`: the likely
+    papers that follow the list. `unshown`: listed papers that failed. `also_rewritten`: rewrites of papers in neither.
+    `updated`: when the content last changed, UTC.
     """
 
     profile: str
@@ -191,7 +175,7 @@ class Digest:
     headline: str
     window: str
     entries: tuple[DigestEntry, ...]
-    maybe: tuple[DigestEntry, ...]
+    more_likely: tuple[PaperLine, ...]
     unshown: tuple[UnshownEntry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -213,8 +197,13 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     titles |= {paper_id: paper.title for paper_id, paper in stored.papers.items()}
     versions = _versions(stored.rewrites, config=config, faults=faults)
     entry = _entry_maker(stored, places, versions=versions, titles=titles, orders=order_notes(shown, header))
-    listed, listed_unshown = _entries(shown, entry, places=places, faults=faults)
-    maybe, maybe_unshown = _entries(ranking.maybe, entry, places=places, faults=faults)
+    listed, unshown = _entries(shown, entry, places=places, faults=faults)
+    more = _each(
+        ranking.more_likely,
+        lambda row: line_of(row, _paper(row["paper_id"], stored, titles), header),
+        named=lambda row: one_line(row["paper_id"]),
+        faults=faults,
+    )
     changes = _each(
         stored.changes,
         lambda change: change_set(change[1], since=change[0], titles=titles),
@@ -235,17 +224,11 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
         profile=one_line(ranking.profile),
         day=ranking.day,
         updated=_updated(stored, versions),
-        headline=headline(
-            len(shown),
-            ranking.rows.num_rows,
-            quiet=header.get("quiet", False),
-            likely=any(probability_of(each) >= 0.5 for each in shown),
-            maybe=len(maybe),
-        ),
+        headline=headline_of(header, len(shown)),
         window=window(len(stored.candidates), reasons_of(stored.candidates)),
         entries=listed,
-        maybe=maybe,
-        unshown=(*listed_unshown, *maybe_unshown),
+        more_likely=more,
+        unshown=unshown,
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),

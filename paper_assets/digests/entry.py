@@ -16,9 +16,10 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
 from paper_assets.ranking.dimensions import same_person
-from paper_assets.ranking.explain import below_threshold, nearest_is_liked, order_as_sum, order_name, order_parts, why
+from paper_assets.ranking.explain import nearest_is_liked, order_as_sum, order_name, order_parts, why
 from paper_assets.ranking.final_list import order_value
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
+from paper_assets.ranking.levels import level_of_row
 from paper_assets.ranking.tags import tag_in_words
 from paper_assets.rewriting.gate import held_back, listed, not_checked, open_questions, unaccepted, unchecked_note
 from paper_assets.rewriting.loop import step_of
@@ -389,8 +390,9 @@ class DigestEntry:
     """One paper of the list.
 
     `rank`: its number on the page. `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if
-    its background was `skipped`; None if nothing is left. `score`: the number that orders the list, and `score_name`
-    what it is called. `tags`: (name, words). `order`: the reason for its rank where the score does not explain it.
+    its background was `skipped`; None if nothing is left. `level`: how likely it is on topic, in words, with one to
+    three `dots`; empty and 0 in the mode `seed`. `score`: the number that orders the list, and `score_name` what it is
+    called. `tags`: (name, words). `order`: the reason for its rank where the score does not explain it.
     """
 
     rank: int
@@ -403,6 +405,8 @@ class DigestEntry:
     rest: MathText | None
     skipped: bool
     links: tuple[PaperLink, ...]
+    level: str
+    dots: int
     score: float
     score_name: str
     sum: str
@@ -412,6 +416,33 @@ class DigestEntry:
     tags: tuple[tuple[str, str], ...]
     contrast: ContrastEntry | None
     versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperLine:
+    """One paper beside the list, in one line; `level` and `dots` as in `DigestEntry`."""
+
+    rank: int
+    paper_id: str
+    title: MathText
+    authors: str
+    url: str | None
+    level: str
+    dots: int
+
+
+def line_of(row: Mapping[str, Any], paper: Paper, header: Mapping[str, Any]) -> PaperLine:
+    """Build the line of a paper from its `row` in the ranking."""
+    link, level = source_link(paper.paper_id), level_of_row(row, header)
+    return PaperLine(
+        rank=row["rank"],
+        paper_id=one_line(paper.paper_id),
+        title=title_line(paper.title, paper.paper_id),
+        authors=authors_line(paper.authors),
+        url=link.url if link else None,
+        level=level.name if level else "",
+        dots=level.dots if level else 0,
+    )
 
 
 def entry_of(
@@ -430,7 +461,8 @@ def entry_of(
     texts = one_line(paper.title[: _READ * _MOST_TITLE]), abstract
     opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
     place = places[row["paper_id"]]
-    reasons = why(row, header, scored=ranking.rows.num_rows, place=place, texts=texts)
+    reasons = why(row, header, scored=ranking.rows.num_rows, texts=texts)
+    level = level_of_row(row, header)
     return DigestEntry(
         rank=place,
         paper_id=one_line(paper.paper_id),
@@ -442,10 +474,12 @@ def entry_of(
         rest=None if opening.rest is None else MathText(release_formulas(opening.rest)),
         skipped=opening.skipped,
         links=links_of(paper),
+        level=level.name if level else "",
+        dots=level.dots if level else 0,
         score=order_value(row, header),
         score_name=order_name(header),
         sum=order_as_sum(row, header),
-        order=order or below_threshold(row, header),
+        order=order,
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
         why=tuple(one_line(line) for line in reasons),
         tags=_tags(row, matched),

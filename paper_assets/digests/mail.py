@@ -23,6 +23,7 @@ from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.tex import MathText, without_mathml
 
 _WIDTH = 76  # characters of a line; quoted in an answer it still fits into 80
+_MOST_LINES = 20  # papers beside the list
 _LOCAL_NAMES = (".local", ".localhost", ".internal", ".lan", ".home.arpa", ".test", ".invalid")
 
 
@@ -61,9 +62,11 @@ def mail_text(digest: Digest, *, desk: str | None = None) -> str:
         *(_hanging(f"{entry.rank}. ", f"{entry.title}: {summaries[entry.paper_id]}") for entry in digest.entries),
         *(_paper(entry) for entry in digest.entries),
     ]
-    if digest.maybe:
-        parts.append("Maybe: below the threshold, the best match first")
-        parts += [_paper(entry) for entry in digest.maybe]
+    if digest.more_likely:
+        more = [_hanging("- ", f"{paper.title} {paper.url or ''}") for paper in digest.more_likely[:_MOST_LINES]]
+        left = len(digest.more_likely) - len(more)
+        more += [f"and {left} more"] if left else []
+        parts.append("\n".join([f"{len(digest.more_likely)} more likely", *more]))
     parts += [_evidence(each) for each in digest.evidence]
     if desk and is_public(desk):
         parts.append(f"Rate, ask and decide on the desk:\n{desk}")
@@ -84,7 +87,7 @@ def _summaries(digest: Digest) -> Mapping[str, str]:
 def _paper(entry: DigestEntry) -> str:
     heading = _hanging(f"{entry.rank}. ", str(entry.title))
     published = f"{entry.published:%Y-%m-%d}" if entry.published else ""
-    about = ", ".join(each for each in (entry.paper_id, published, *entry.categories) if each)
+    about = ", ".join(each for each in (entry.level, entry.paper_id, published, *entry.categories) if each)
     lines = [heading, "-" * min(max(map(len, heading.splitlines())), _WIDTH), *_lines(entry.authors), *_lines(about)]
     lines += [f"{link.label}: {link.url}" for link in entry.links]
     if entry.lead:

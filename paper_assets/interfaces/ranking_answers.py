@@ -13,6 +13,7 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_paper_id, unversioned
 from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
 from paper_assets.ranking.final_list import match_of
+from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
 from paper_assets.settings import Settings
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
@@ -60,21 +61,21 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
 
 def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> dict[str, Any]:
     """Return the shown papers of a stored ranking with titles and reasons; one deleted since then has no authors.
-    `maybe`: on a quiet day, the papers below the threshold. `window`: what was new and what was filtered out. `file`:
+    `more_likely`: the likely papers that follow the list. `window`: what was new and what was filtered out. `file`:
     where its file is, or was.
 
     Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers, places = _papers_of(warehouse, stored), stored.places
+    papers = _papers_of(warehouse, stored)
     noted = stored.header["output_path"]
     file = saved_file(settings.rankings_dir, profile, noted)
 
     def shown(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"])
-        place = places[row["paper_id"]]
         return {
-            "rank": place,
+            "rank": row["rank"],
+            "level": _level(row, stored),
             "paper_id": row["paper_id"],
             **{name: (paper or _GONE)[name] for name in ("title", "authors")},
             "score": row["final"],
@@ -84,7 +85,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
             "tags": row["tags"],
             "notable": [tag_in_words(tag) for tag in row["tags"] if tag not in (*UNREMARKABLE, *_IN_COLUMNS)],
             "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
-            "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper, place=place)),
+            "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper)),
         }
 
     return {
@@ -94,20 +95,23 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
         "window": _window(warehouse, profile, day),
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
-        "maybe": [shown(row) for row in stored.maybe],
+        "more_likely": [shown(row) for row in stored.more_likely],
     }
 
 
 def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[str, Any]]:
-    """Return by id the stored papers among those of the list, the questions and, on a quiet day, those below it."""
-    ids = [*(row["paper_id"] for row in (*stored.listed, *stored.maybe)), *_about(stored)["questions"]]
+    """Return by id the stored papers among those of the list, the likely ones that follow it, and the questions."""
+    ids = [*(row["paper_id"] for row in (*stored.listed, *stored.more_likely)), *_about(stored)["questions"]]
     return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
 
-def _reasons(
-    row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None, *, place: int
-) -> list[str]:
-    return why(row, stored.header, scored=stored.rows.num_rows, place=place, texts=_texts(paper))
+def _reasons(row: Mapping[str, Any], stored: StoredRanking, paper: Mapping[str, Any] | None) -> list[str]:
+    return why(row, stored.header, scored=stored.rows.num_rows, texts=_texts(paper))
+
+
+def _level(row: Mapping[str, Any], stored: StoredRanking) -> str | None:
+    level = level_of_row(row, stored.header)
+    return level.name if level else None
 
 
 def _or_fault(paper_id: str, make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | str:
@@ -128,14 +132,15 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     The warnings of an empty list say what was filtered out. Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers, places, about = _papers_of(warehouse, stored), stored.places, _about(stored)
+    papers, about = _papers_of(warehouse, stored), _about(stored)
     if not stored.listed:
         about["warnings"] = [*about["warnings"], f"the list is empty: {_window(warehouse, profile, day)}"]
 
     def brief(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"], _GONE)
         return {
-            "rank": places[row["paper_id"]],
+            "rank": row["rank"],
+            "level": _level(row, stored),
             "paper_id": row["paper_id"],
             "title": paper["title"],
             "authors": _first_author(paper["authors"]),
@@ -151,7 +156,10 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             {"paper_id": paper_id, "title": papers.get(paper_id, _GONE)["title"]} for paper_id in about["questions"]
         ],
         "papers": [brief(row) for row in stored.listed],
-        "maybe": [brief(row) for row in stored.maybe],
+        "more_likely": [
+            {name: found for name, found in brief(row).items() if name in ("paper_id", "title", "level")}
+            for row in stored.more_likely
+        ],
     }
 
 
@@ -171,8 +179,8 @@ def _about(stored: StoredRanking) -> dict[str, Any]:
     header = stored.header
     return {
         "scored": stored.rows.num_rows,
-        **{name: header.get(name) for name in ("threshold", "above_threshold")},
-        "quiet": header.get("quiet", False),
+        "headline": headline_of(header, len(stored.listed)),
+        "is_probability": header.get("threshold") is not None,
         "learning": header.get("learning"),
         "questions": header.get("questions") or [],
         "warnings": header["warnings"],

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.learning.preference_model import TEXT_VARIANCES
-from paper_assets.ranking.final_list import probability_of
+from paper_assets.ranking.levels import probability_of
 
 Floats = NDArray[np.float64]
 

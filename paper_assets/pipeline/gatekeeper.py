@@ -57,7 +57,8 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.changes import sentences
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.explain import ADDED_IN_WORDS, recompute
-from paper_assets.ranking.final_list import learned_of, order_value
+from paper_assets.ranking.final_list import order_value
+from paper_assets.ranking.levels import headline_of, learned_of, level_of_row
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier, agreement, reader_of_profile, unavailable
 from paper_assets.stores.papers import papers_by_id
@@ -217,7 +218,6 @@ _RANKING_COLUMNS = Columns(
         ("evaluation_method", "string", "what judged the relevance"),
         ("tags", "list<string>", "what is notable about the paper"),
         ("nearest", "string", "the interest, else the liked paper, that it matches best"),
-        ("below_threshold", "bool", "below the threshold"),
         ("meaning", "double", "relevance: similarity of meaning to that interest"),
         ("words", "double", "relevance: share of that interest's words"),
         ("library", "double", "relevance: probability by the liked papers"),
@@ -256,9 +256,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "ranking_mode": header["ranking_mode"],
             "evaluation_method": header["evaluation_method"],
             "interest_mode": header["interest_mode"],
-            "threshold": round(header.get("threshold") or 0.0, 3),
-            "above_threshold": header.get("above_threshold") or 0,
-            "quiet_day": "yes" if header.get("quiet") else "no",
+            "list": headline_of(header, shown.num_rows),
             "llm_model": header["llm_model"] or "none",
             "llm_calls": header["llm_calls_made"],
             "llm_tokens": header["llm_input_tokens"] + header["llm_output_tokens"],
@@ -275,10 +273,19 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
 
 def _top_papers(top: Sequence[Mapping[str, Any]], titles: Mapping[str, str], header: Mapping[str, Any]) -> Table:
     return Table(
-        ["rank", "match" if "preference_weight" in header else "score", "relevance", "recency", "paper", "tags"],
+        [
+            "rank",
+            "level",
+            "match" if "preference_weight" in header else "score",
+            "relevance",
+            "recency",
+            "paper",
+            "tags",
+        ],
         [
             (
                 row["rank"],
+                level.name if (level := level_of_row(row, header)) else "",
                 order_value(row, header),
                 row["semantic_relevance"],
                 row["recency"],

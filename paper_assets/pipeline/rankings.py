@@ -115,7 +115,6 @@ def day_task(
         preferences=preferences,
         shown_before=papers_by_id(warehouse, shown).select(["title", "abstract"]) if shown else None,
         considered=passed_ids(warehouse, earlier.day, profile.name) if earlier else frozenset(),
-        first_list=earlier is None and not shown,
     )
 
 

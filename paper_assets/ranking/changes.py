@@ -14,20 +14,18 @@ The cause of a move is the first of these that applies:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
 from paper_assets.profile import Profile, profile_to_mapping
 from paper_assets.ranking.explain import FOR_ALL, LEARNED, PARTS_IN_WORDS, order_parts, order_value, removed_in_words
-from paper_assets.ranking.final_list import arrange, learned_of, points_above, probability_of, stored_scores
-from paper_assets.ranking.preferences import log_odds
+from paper_assets.ranking.final_list import match_of, points_on_topic
+from paper_assets.ranking.levels import LIKELY, learned_of, probability_of
 from paper_assets.text.numbers import percent
 
 NOTICED = 0.005  # points of match or score: half of what is displayed
-THRESHOLD = "threshold"  # a part of a match that is the same for all papers of a day
 _LLM = "embedding+llm"
 _NAMED = 3  # entries of a list that are named; the others are counted
 # Keys of a profile that decide only which papers are candidates or what follows the list.
@@ -53,7 +51,7 @@ _LINEAGE = {
     "ranking_mode": "ranking mode",
     "interest_mode": "interest mode",
     "top_k": "places in the list",
-    "threshold": "lowest threshold",
+    "threshold": "lowest probability",
     "quiet": "quiet day",
 }
 # Sentences for keys whose values are hashes, which are not shown.
@@ -148,15 +146,14 @@ def changes_between(
             reason=reason,
         )
 
-    lineages = [_lineage(header) for header in headers]
     return Changes(
         entered=tuple(move(each) for each in now if each not in then),
         left=tuple(move(each) for each in then if each not in now),
         moved=tuple(move(each) for each in now if each in then and then[each] != now[each]),
         lineage={
-            name: (lineages[0].get(name), lineages[1].get(name))
+            name: (headers[0].get(name), headers[1].get(name))
             for name in _LINEAGE
-            if lineages[0].get(name) != lineages[1].get(name)
+            if headers[0].get(name) != headers[1].get(name)
         },
         edits=tuple((edits or {}).values()),
     )
@@ -197,14 +194,14 @@ def _cause(
         if part == "semantic_relevance" and _LLM in (old["evaluation_method"], new["evaluation_method"]):
             return "verdict", part, f"a language model's verdict: {words}"
         return "part", part, words
-    if edited and (same_day or any(_lineage(headers[0]).get(key) != _lineage(headers[1]).get(key) for key in _RULES)):
+    if edited and (same_day or any(headers[0].get(key) != headers[1].get(key) for key in _RULES)):
         return "edit", None, edited
     return "others", None, "others came or went"
 
 
 def largest_own_part(parts: Mapping[str, float], *, up: bool) -> str | None:
     """Return the part that changed most in the direction of the move; None if the parts together did not change so."""
-    own = {name: by if up else -by for name, by in parts.items() if name not in (THRESHOLD, FOR_ALL)}
+    own = {name: by if up else -by for name, by in parts.items() if name != FOR_ALL}
     largest = max(own, key=lambda name: (own[name], name), default=None)
     return largest if largest and sum(own.values()) > NOTICED < own[largest] else None
 
@@ -219,12 +216,11 @@ def _differences(old: Row, new: Row, headers: tuple[Header, Header]) -> dict[str
 
 
 def _parts(row: Row, header: Header) -> dict[str, float]:
-    """Return the parts of the number that orders the list; of a match with the threshold and the ratings apart."""
+    """Return the parts of the number that orders the list; of a match with the ratings apart."""
     parts = {name: points for name, _, points in order_parts(row, header)}
     if header.get("preference_weight") is not None:
-        by_formula, threshold = points_above(row["semantic_relevance"], header), float(log_odds(header["threshold"]))
-        learned = parts["semantic_relevance"] - by_formula
-        parts |= {"semantic_relevance": by_formula + threshold, LEARNED: learned, THRESHOLD: -threshold}
+        by_formula = points_on_topic(row, header, learned=False)
+        parts |= {"semantic_relevance": by_formula, LEARNED: parts["semantic_relevance"] - by_formula}
     return parts
 
 
@@ -234,14 +230,7 @@ def _edited(headers: tuple[Header, Header], edits: Mapping[str, str] | None, *, 
         same_day or edits is None or any(not key.startswith(_NO_LIST) for key in edits)
     ):
         return "your edit"
-    then, now = (_lineage(header) for header in headers)
-    return "other options" if any(then.get(name) != now.get(name) for name in _OPTIONS) else ""
-
-
-def _lineage(header: Header) -> Header:
-    """Return the header with the threshold of the day replaced by the lowest one, which the options decide."""
-    rule = header.get("threshold_rule")
-    return {**header, "threshold": rule["lowest"]} if rule else header
+    return "other options" if any(headers[0].get(name) != headers[1].get(name) for name in _OPTIONS) else ""
 
 
 def profile_edits(before: Profile | None, after: Profile | None) -> dict[str, str] | None:
@@ -332,23 +321,25 @@ class RatingsEffect:
 
 
 def ratings_effect(rows: Sequence[Row], header: Mapping[str, Any]) -> RatingsEffect | None:
-    """Compare a stored ranking's list with the list that its scores give without what was learned.
+    """Compare the list of a stored ranking with the papers that would match best without the reader's ratings.
 
-    Returns None if nothing learned counts in it. The contrasting paper stays unchanged.
+    Returns None if nothing learned counts in it.
     """
     if not any(learned_of(row) for row in rows):
         return None
-    ordered = sorted(rows, key=lambda row: row["rank"])
-    learned = np.array([learned_of(row) for row in ordered])
-    scores = stored_scores(ordered, header)
     weight = header["weights"]["semantic_relevance"]
-    order, listed = arrange(
-        replace(scores, probability=scores.probability - learned, final=scores.final - weight * learned)
-    )
-    without = order[:listed].tolist()
+
+    def place(row: Row) -> tuple[bool, float, int]:
+        unlearned = {**row, "learned": None, "final": row["final"] - weight * learned_of(row)}
+        match = match_of(unlearned, header)
+        order = unlearned["final"] if match is None else match
+        return match is not None and row["semantic_relevance"] < LIKELY, -order, row["rank"]
+
+    shown = sum(row["shown"] for row in rows)
+    without = [row["paper_id"] for row in sorted(rows, key=place)[:shown]]
     return RatingsEffect(
-        came=tuple(_rated_move(row) for at, row in enumerate(ordered) if row["shown"] and at not in without),
-        went=tuple(_rated_move(ordered[at]) for at in without if not ordered[at]["shown"]),
+        came=tuple(_rated_move(row) for row in rows if row["shown"] and row["paper_id"] not in without),
+        went=tuple(_rated_move(row) for row in rows if not row["shown"] and row["paper_id"] in without),
     )
 
 

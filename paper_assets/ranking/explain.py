@@ -4,7 +4,6 @@ The functions read a row of a stored ranking and its header.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,22 +12,13 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import FILTERS
-from paper_assets.ranking.final_list import (
-    StoredScores,
-    arrange,
-    learned_of,
-    match_of,
-    order_value,
-    points_above,
-    preferred_probability_of,
-    probability_of,
-    stored_scores,
-)
+from paper_assets.ranking.final_list import match_of, order_value, points_on_topic
+from paper_assets.ranking.levels import LIKELY, learned_of, level_of_row, probability_of
 from paper_assets.ranking.scoring import REWARDED, final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, NEAR_AVOIDED, avoided_topic
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.numbers import percent, percent_against
+from paper_assets.text.numbers import percent
 from paper_assets.text.words import commonest_forms
 from paper_assets.weights import DIMENSIONS
 
@@ -53,8 +43,6 @@ _SAID_BY_THE_MATCH = frozenset(("SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE")
 LEARNED_IN_WORDS = "what your ratings taught"
 PARTS_IN_WORDS = {**DIMENSIONS_IN_WORDS, LEARNED: LEARNED_IN_WORDS, **ADDED_IN_WORDS}
 _NAMED = 4  # words of an interest
-_SCORING = ScoringConfig()
-_BEST = {"practicality": _SCORING.practicality_code + _SCORING.practicality_pdf}  # the others can reach 1
 _REASONS_IN_WORDS = {paper_filter.code: paper_filter.words for paper_filter in FILTERS}
 
 
@@ -80,49 +68,28 @@ def why(
     header: Mapping[str, Any],
     *,
     scored: int,
-    place: int | None = None,
     missing: str | None = None,
     texts: tuple[str, str] | None = None,
 ) -> list[str]:
     """Explain a row in sentences: its place, what each dimension adds, bonus, penalties, tags and what is missing.
 
-    `scored` is the number of ranked papers, `place` the number that the page shows for the paper. `missing` is the last
-    sentence for a paper that is not in the list (`what_was_missing`). `texts` are title and abstract, in which the
-    words of the interest are looked up (None: no words are named).
+    `scored` is the number of ranked papers. `missing` is the last sentence for a paper that is not in the list
+    (`what_was_missing`). `texts` are title and abstract, in which the words of the interest are looked up (None: no
+    words are named).
     """
     return [
-        *_place_in_words(row, header, scored=scored, place=place),
-        *_threshold_in_words(row, header),
+        *_place_in_words(row, header, scored=scored),
         *_dimensions_in_words(row, header, texts),
         *_additions_in_words(row, header),
         *([missing] if missing else []),
     ]
 
 
-def _place_in_words(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int, place: int | None) -> list[str]:
+def _place_in_words(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int) -> list[str]:
     """Return the place and the number that the list is ordered by."""
-    first = f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."
-    if match_of(row, header) is not None:
-        first = f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"
-    if place in (None, row["rank"]):
-        return [first]
-    return [first, "Papers before it that are almost certainly off topic are not shown."]
-
-
-def _threshold_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return on which side of the threshold the paper is, and why the threshold is not the lowest; else nothing."""
-    threshold, rule = header.get("threshold"), header.get("threshold_rule")
-    if threshold is None:
-        return []
-    sentences = [_against_threshold(probability_of(row), threshold)]
-    if header.get("shows_doubtful"):
-        sentences.append("The first list for these interests also shows doubtful papers, so that it is not short.")
-    elif rule and threshold > rule["lowest"]:
-        sentences.append(
-            "With a lower threshold, too few of the list's papers would be on topic: "
-            f"{percent(rule['right'])} of them are needed."
-        )
-    return sentences
+    if match_of(row, header) is None:
+        return [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
+    return [f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"]
 
 
 def _dimensions_in_words(row: Mapping[str, Any], header: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
@@ -181,39 +148,29 @@ def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:
-    """Return why a paper is not in the list and what would bring it in; None for a paper in the list.
-
-    `rows` are all rows of the ranking. A change is named only if it is enough: the list is made again with this change
-    alone, and contains the paper.
-    """
-    at = next(number for number, row in enumerate(rows) if row["paper_id"] == paper_id)
-    row, threshold = rows[at], header.get("threshold")
+    """Return why a paper is not in the list; None for a paper in the list. `rows` are all rows of the ranking."""
+    row = next(row for row in rows if row["paper_id"] == paper_id)
+    shown = [other for other in rows if other["shown"]]
     if row["shown"]:
         return None
     if topic := avoided_topic(row["tags"]):
         return f"Not in the list: it is nearer to what you avoid ({topic}) than to anything that you want."
-    scores = stored_scores(rows, header)
-    shown = sum(other["shown"] for other in rows)
-    probability = probability_of(row)
-    if threshold is not None and probability < threshold:
-        words = f"Not in the list: the probability that it is on topic is {_with_needed(probability, threshold)}"
-        if _listed_with(scores, at, probability=threshold):
-            return f"{words}; with that it would be in, whatever else it brings."
-        needed = _probability_needed(scores, at)
-        return f"{words}, and {_tenths(needed)} to come into this list." if needed else f"{words}."
-    last = _last_for_its_score(rows, header)
-    if last is None:
-        return f"Not among the first {shown}: all places are taken for an interest or by the contrastive paper."
-    remedies = _remedies(scores, at, row)
-    gap = order_value(last, header) - order_value(row, header)
-    remedy = f"the best mark in one of these would do: {'; '.join(remedies)}" if remedies else "no single mark would do"
-    if gap < 0 and (places := header.get("interest_places")):
-        interests = ", ".join(dict.fromkeys(places.values()))
-        words = f"a place goes to a paper for your interest in {interests}, although it matches less"
-        return f"Not among the first {shown}: {words}."
-    if gap <= 0:
-        return f"Not among the first {shown}: the last of them has the same score and is newer or has the lower id."
-    return f"Not among the first {shown}: {gap:.3f} short of the last of them; {remedy}."
+    if header.get("threshold") is None:
+        gap = order_value(shown[-1], header) - order_value(row, header)
+        if gap <= 0:
+            return f"Not among the first {len(shown)}: the last of them has the same score and comes first as newer."
+        return f"Not among the first {len(shown)}: {gap:.3f} short of the last of them."
+    level = level_of_row(row, header)
+    if level is None:
+        return "Not in the list: it is unlikely to be about your interests."
+    places = "the place" if len(shown) == 1 else f"all {len(shown)} places"
+    places = f"{places} went to better matches"
+    if level.least < LIKELY:
+        return f"Not in the list: it is {level.name}, and {places}."
+    ahead = sum(not other["shown"] and other["rank"] < row["rank"] for other in rows)
+    if order_value(row, header) > order_value(shown[-1], header) and (given := header.get("interest_places")):
+        places = f"a place went to a paper that is about as likely, for your interest in {', '.join(given.values())}"
+    return f"Not in the list: it is {level.name}, and {places}. It is number {ahead + 1} of the likely papers after it."
 
 
 def parts_of(row: Mapping[str, Any], weights: Mapping[str, float]) -> list[tuple[str, str, float]]:
@@ -246,11 +203,11 @@ def order_parts(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[tuple
     weights, preference_weight = header["weights"], header.get("preference_weight")
     if preference_weight is None:
         return parts_of(row, weights)
-    probability, preferred_probability = probability_of(row), preferred_probability_of(header)
+    probability, cap = probability_of(row), header.get("probability_cap")
     words = f"{percent(probability)} on topic"
-    if preferred_probability and probability > preferred_probability.probability:
-        words += f" (this purpose prefers {percent(preferred_probability.probability)})"
-    parts = [("semantic_relevance", words, points_above(probability, header))]
+    if cap and probability > cap:
+        words += f" (for ideas it counts as {percent(cap)})"
+    parts = [("semantic_relevance", words, points_on_topic(row, header))]
     for name in DIMENSIONS:
         if name != "semantic_relevance":
             value = row[name] - 1 if name == "recency" or _as_every_paper(name, row) else row[name]
@@ -269,18 +226,10 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
 
 
 def _match_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Return the match as a sentence with its parts: the distance from the threshold in log odds, then the others."""
-    (_, words, points), *rest = order_parts(row, header)
-    side = "below" if points < 0 else "above"
-    first = f"{points:+.2f} for {words}, which is {side} the threshold"
-    terms = [first, *(f"{by:+.2f} for {name}" for _, name, by in rest)]
+    """Return the match as a sentence with its parts: the log odds that it is on topic, then the others."""
+    terms = [f"{points:+.2f} for {words}" for _, words, points in order_parts(row, header)]
     listed = " and ".join(filter(None, (", ".join(terms[:-1]), terms[-1])))
     return f"The list is ordered by the match. Here it is {order_value(row, header):+.2f}: {listed}."
-
-
-def _tenths(probability: float) -> str:
-    """Format a probability in tenths of a percent, for sentences that whole percents would make false."""
-    return f"{100 * probability:.1f} %"
 
 
 def why_removed(reason: str) -> str:
@@ -375,82 +324,3 @@ def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, s
     if row.get("learned_near"):
         explanations.append(f"next to {' and '.join(row['learned_near'])}, which you rated")
     return [f"{change}{': ' if explanations else ''}{'; '.join(explanations)}."]
-
-
-def _against_threshold(probability: float, threshold: float) -> str:
-    side = "Above" if probability >= threshold else "Below"
-    return f"{side} the threshold: the probability that it is on topic is {_with_needed(probability, threshold)}."
-
-
-def below_threshold(row: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
-    """Return as a sentence that a row is below the threshold; None for a row above it."""
-    threshold, probability = header.get("threshold"), probability_of(row)
-    return None if threshold is None or probability >= threshold else _against_threshold(probability, threshold)
-
-
-def _with_needed(probability: float, threshold: float) -> str:
-    value, needed = percent_against(probability, threshold)
-    return f"{value}; the threshold is {needed}"
-
-
-def _listed_with(scores: StoredScores, at: int, *, probability: float | None = None, more: float = 0.0) -> bool:
-    """Return whether paper number `at` would be listed with this probability, or with `more` points of score."""
-    probabilities, final = scores.probability.copy(), scores.final.copy()
-    if probability is not None:
-        more += scores.header["weights"]["semantic_relevance"] * (probability - probabilities[at])
-        probabilities[at] = probability
-    final[at] += more
-    order, listed = arrange(replace(scores, probability=probabilities, final=final))
-    return at in order[:listed]
-
-
-def _probability_needed(scores: StoredScores, at: int) -> float | None:
-    """Return the least probability, rounded up to thousandths, that brings paper number `at` into the list.
-
-    None if no probability does.
-    """
-    low, high = int(np.ceil(1000 * scores.probability[at])), int(1000 * _best(scores))
-    if low > high or not _listed_with(scores, at, probability=_best(scores)):
-        return None
-    while low < high:  # bisection: a higher probability never gives a lower place
-        middle = (low + high) // 2
-        enough = _listed_with(scores, at, probability=middle / 1000)
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return low / 1000
-
-
-def _best(scores: StoredScores) -> float:
-    """Return the probability that orders a paper highest: 1, or the one that the purpose prefers."""
-    preferred_probability = preferred_probability_of(scores.header)
-    return preferred_probability.probability if preferred_probability else 1.0
-
-
-def _last_for_its_score(rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the last paper of the list that has its place by score, not for an interest or for contrast."""
-    places = header.get("interest_places") or {}
-    by_score = [
-        row for row in rows if row["shown"] and "CONTRASTIVE_PICK" not in row["tags"] and row["paper_id"] not in places
-    ]
-    return max(by_score, key=lambda row: row["rank"], default=None)
-
-
-def _remedies(scores: StoredScores, at: int, row: Mapping[str, Any]) -> list[str]:
-    """Return which single changes would bring paper number `at` into the list, in words, the largest first.
-
-    A change is the best value of one dimension, or no soft penalty.
-    """
-    weights = scores.header["weights"]
-    gains = {name: weights[name] * (_BEST.get(name, 1.0) - row[name]) for name in DIMENSIONS}
-    gains = {name: points for name, points in gains.items() if points > 0}
-    if row["soft_penalty"]:
-        gains["soft_penalty"] = -row["soft_penalty"]
-    words = {**DIMENSIONS_IN_WORDS, "soft_penalty": "none of the keywords you avoid"}
-    remedies = []
-    for name in sorted(gains, key=lambda name: -gains[name]):
-        if name == "semantic_relevance":
-            enough = _listed_with(scores, at, probability=_best(scores))
-        else:
-            enough = _listed_with(scores, at, more=gains[name])
-        if enough:
-            remedies.append(words[name])
-    return remedies

@@ -96,7 +96,6 @@ def rank_papers(
             scoring=scoring,
             queries=_queries(profile, [paper for paper, _ in paper_by_id.values()], options, scoring, backends),
             pdf_names=reader.pdf_names,
-            first_list=True,
         ),
         partial(_embedded, embed=backends.embed, model=backends.model),
     )

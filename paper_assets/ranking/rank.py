@@ -1,14 +1,13 @@
 """Rank the candidates of one profile for one day: score, explain and order every paper (SPEC G4 to G14).
 
 `rank` runs the steps in this order: relevance, must keywords, earlier lists, facts and dimensions, ratings, the LLM's
-check, the day's threshold, the final list. A `RankingTask` has everything that a ranking is computed from, so that
+check, the final list. A `RankingTask` has everything that a ranking is computed from, so that
 another process can compute it (SPEC X4).
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,9 @@ from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
-from paper_assets.ranking.final_list import (
-    FinalList,
-    PreferredProbability,
-    Scored,
-    ThresholdRule,
-    asked_first,
-    final_list,
-)
+from paper_assets.ranking.final_list import FinalList, Scored, final_list, list_order
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
+from paper_assets.ranking.levels import counted
 from paper_assets.ranking.preferences import Preferences, Shift, shift_of, shifted
 from paper_assets.ranking.relevance import (
     InterestQueries,
@@ -74,7 +67,6 @@ class RankingTask:
         preferences: what ratings have taught; None: nothing.
         shown_before: title and abstract of the papers of the window that earlier lists showed; None: there are none.
         considered: ids of the candidates of the last list for the same interests, which could have shown them.
-        first_list: whether this is the first list for these interests, which shows doubtful papers if it is short.
         warnings: those to report with the result.
     """
 
@@ -89,7 +81,6 @@ class RankingTask:
     preferences: Preferences | None = None
     shown_before: pa.Table | None = None
     considered: frozenset[str] = frozenset()
-    first_list: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -166,14 +157,13 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     if check:
         scored = scored.with_relevance(check.values)
         facts = replace(facts, llm_verified=check.verified)
-    scored = scored.with_days_threshold()
     facts = replace(facts, dimensions=scored.dimensions)
     listed = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
     return Ranking(
         rows=_rows(candidates, scored, facts, relevance, listed, shift, method=method),
         header={
             **_inputs(task, queries, weights=scored.weights, method=method),
-            **_threshold_header(scored, top_k=options.top_k, calibration=calibration),
+            **_levels_header(scored, listed, calibration=calibration),
             **_preference_header(scored, content),
             **_lanes(candidates, relevance, listed),
             "contrastive_info": listed.contrast.info if listed.contrast else None,
@@ -201,14 +191,13 @@ def _inputs(
 
 
 def _lanes(candidates: pa.Table, relevance: Relevance, listed: FinalList) -> dict[str, Any]:
-    """Return the part of the header on interests: which papers have a place for one, and which are served."""
+    """Return the part of the header on interests: how they were compared, and which papers have a place for one."""
     ids = candidates.column("paper_id")
     return {
         **({"best_matches": relevance.best_matches} if relevance.best_matches else {}),
         "interest_places": dict(
             sorted((ids[row].as_py(), relevance.names[interest]) for row, interest in listed.interest_places.items())
         ),
-        "interests_served": [relevance.names[interest] for interest in _interests_served(relevance)],
     }
 
 
@@ -329,16 +318,13 @@ def _scored(
         penalty=soft_penalty(facts.soft_found, scoring),
         by_interest=relevance.by_interest,
         vectors=vectors,
-        threshold=queries.threshold if queries else None,
+        floor=queries.floor if queries else None,
         preference_weight=scoring.implementation_preference_weight
         if options.purpose == "implementation"
         else scoring.preference_weight,
-        preferred_probability=PreferredProbability(
-            probability=scoring.idea_probability, slope=scoring.idea_slope, most=scoring.idea_most
-        )
+        probability_cap=scoring.idea_probability
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,
-        threshold_rule=_threshold_rule(queries, task),
     ).with_relevance(relevance.values)
 
 
@@ -366,31 +352,14 @@ def _check(
     """Have the language model judge papers of doubtful relevance; None without one, or if the options forbid it."""
     if not verifier or not queries or not task.options.enable_llm_verification:
         return None
+    order = list_order(scored, options=task.options, scoring=task.scoring)
     return check_relevance(
         task.candidates,
         relevance.values,
         queries.in_words,
         verifier=verifier,
         scoring=task.scoring,
-        asked_first=partial(asked_first, scored, options=task.options, scoring=task.scoring),
-    )
-
-
-def _threshold_rule(queries: InterestQueries | None, task: RankingTask) -> ThresholdRule | None:
-    """Return how the threshold follows from the papers; None without a threshold, or if the options set it."""
-    options, scoring = task.options, task.scoring
-    if queries is None or queries.threshold is None or options.threshold is not None:
-        return None
-    right = float(np.interp(options.top_k, (5, 10), (scoring.list_right, scoring.long_list_right)))
-    if options.purpose == "literature_review":
-        right = min(right, scoring.literature_review_right)
-    return ThresholdRule(
-        lowest=queries.threshold,
-        right=right,
-        first_list=task.first_list,
-        alone=min(scoring.alone, queries.threshold),
-        fewest=int(options.top_k * scoring.first_list_filled),
-        doubtful=min(scoring.first_list_threshold, queries.threshold),
+        asked_first=lambda doubtful: order[np.isin(order, doubtful)],
     )
 
 
@@ -418,12 +387,10 @@ def _rows(
         "evaluation_method": pa.array(methods.astype(object), type=pa.string()),
         "tags": tags_of(replace(facts, learned=scored.learned if shift else None)),
         "nearest": pa.array(relevance.names, type=pa.string()).take(pa.array(relevance.best, mask=relevance.best < 0)),
-        "below_threshold": ~scored.above,
         **{
             name: _known(getattr(relevance, name), len(places))
             for name in ("meaning", "words", "library", "interest_probability")
         },
-        "by_interest": _by_interest(relevance),
         "version": candidates.column("version"),
         "learned": _known(scored.learned if shift else None, len(places)),
         "learned_words": pa.array(shift.words if shift else [None] * len(places), type=pa.list_(pa.string())),
@@ -446,28 +413,18 @@ def _known(part: NDArray[np.float64] | None, count: int) -> pa.Array:
     return pa.nulls(count, pa.float64()) if part is None else pa.array(part, mask=np.isnan(part))
 
 
-def _threshold_header(scored: Scored, *, top_k: int, calibration: Calibration) -> dict[str, Any]:
-    """Return the part of the header on the threshold: its rule, and the papers above it."""
-    above = None if scored.threshold is None else int(scored.above.sum())
+def _levels_header(scored: Scored, listed: FinalList, *, calibration: Calibration) -> dict[str, Any]:
+    """Return the part of the header on how likely the papers are: the lowest probability, and papers by level."""
+    if scored.floor is None:
+        return {"threshold": None, "levels": None, "more_likely": 0, "quiet": False, "calibration": None}
+    shown = listed.order[: listed.shown]
     return {
-        "threshold": scored.threshold,
-        **({"threshold_rule": asdict(scored.threshold_rule)} if scored.threshold_rule else {}),
-        **({"shows_doubtful": True} if scored.shows_doubtful else {}),
-        "above_threshold": above,
-        "quiet": above is not None and above < top_k,
-        "calibration": None if scored.threshold is None else calibration.version,
+        "threshold": scored.floor,
+        "levels": counted(scored.relevance[shown].tolist()),
+        "more_likely": int(scored.likely.sum() - scored.likely[shown].sum()),
+        "quiet": not listed.shown and len(listed.order) > 0,
+        "calibration": calibration.version,
     }
-
-
-def _interests_served(relevance: Relevance) -> NDArray[np.intp]:
-    """Return the columns of the interests that at least one paper serves."""
-    return np.flatnonzero(relevance.by_interest.any(axis=0))
-
-
-def _by_interest(relevance: Relevance) -> pa.Array:
-    """Return for each paper its probabilities for the served interests alone; null if it serves none."""
-    by_interest = relevance.by_interest[:, _interests_served(relevance)]
-    return pa.array([row if any(row) else None for row in by_interest.tolist()], type=pa.list_(pa.float64()))
 
 
 def _preference_header(scored: Scored, content: ProfileContent | None) -> dict[str, Any]:
@@ -475,7 +432,7 @@ def _preference_header(scored: Scored, content: ProfileContent | None) -> dict[s
 
     `preference_baseline` is the score without relevance of a new paper that matches no preference of the profile.
     """
-    if scored.threshold is None or content is None:
+    if scored.floor is None or content is None:
         return {}
     unset = {
         "must_keywords": not distinct(content.keywords.must_include),
@@ -487,7 +444,7 @@ def _preference_header(scored: Scored, content: ProfileContent | None) -> dict[s
     return {
         "preference_weight": scored.preference_weight,
         "preference_baseline": plain,
-        **({"preferred_probability": asdict(scored.preferred_probability)} if scored.preferred_probability else {}),
+        **({"probability_cap": scored.probability_cap} if scored.probability_cap else {}),
     }
 
 

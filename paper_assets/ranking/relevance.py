@@ -9,13 +9,11 @@
    The interest mode chooses the views: one of them, or with `hybrid` those of `hybrid_of` that the profile can serve.
 2. `relevance_of` compares papers with these texts: by cosine of their vectors (meaning), by their words (`by_words`),
    and in `lanes` by similarity to the papers that match an interest best (`similarity.py`).
-3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. A paper
-   is above the threshold if its relevance reaches `InterestQueries.threshold`, or a higher value that follows
-   from the day's papers (`final_list.py`).
-4. `with_every_interest` changes an order so that every interest with a relevant paper is represented in the list.
+3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. Only
+   papers whose relevance reaches `InterestQueries.floor` can be listed (`final_list.py`).
 
 The mode `seed` alone is the original formula: the cosine to one text in which primary, secondary and exploratory
-interests appear 3, 2 and 1 times. It is not a probability and has no threshold. `keyword_relevance` replaces it if the
+interests appear 3, 2 and 1 times. It is not a probability and has no floor. `keyword_relevance` replaces it if the
 embedding model cannot be loaded.
 """
 
@@ -125,14 +123,14 @@ class InterestQueries:
         in_words: the interests in words, or the titles of liked papers if the profile has none.
         avoided: the topics to avoid; their texts are the last of `texts`.
         mild: whether each of them is only less interesting.
-        threshold: the lowest threshold, a probability; None in the mode `seed`, whose relevance is a cosine.
+        floor: the lowest probability of a listed paper; None in the mode `seed`, whose relevance is a cosine.
         warnings: what the profile or the mode asks for and could not be used.
     """
 
     views: tuple[View, ...]
     by_words: bool
     in_words: Interests
-    threshold: float | None
+    floor: float | None
     avoided: tuple[str, ...] = ()
     mild: tuple[bool, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -151,7 +149,7 @@ class InterestQueries:
     @property
     def calibrated(self) -> bool:
         """Whether relevance is a calibrated probability."""
-        return self.threshold is not None
+        return self.floor is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +162,7 @@ class Relevance:
         values: (n,) relevance from 0 to 1.
         names: the interests, or else the titles of liked papers.
         best: (n,) index in `names` of the interest or liked paper that fits best; -1 if none fits.
-        by_interest: (n, interests) the probability for each interest alone, 0 below the threshold; no columns in modes
-            without it.
+        by_interest: (n, interests) the probability for each interest alone; no columns in modes without it.
         meaning, words: (n,) cosine and term score of the best interest, or else of the liked papers together.
         interest_probability: (n,) the probability for the best interest alone.
         library: (n,) the probability by liked papers alone.
@@ -228,19 +225,16 @@ def interest_queries(
         "lanes": lambda: _interests_view(interests, scoring.interest_weights),
         "library": lambda: _library(liked),
     }
-    default_threshold = (
-        scoring.literature_review_threshold if options.purpose == "literature_review" else scoring.threshold
-    )
-    threshold = default_threshold if options.threshold is None else options.threshold
+    floor = scoring.floor if options.threshold is None else options.threshold
     titles = [title[:_LONGEST_INTEREST] for title, _ in liked if title.strip()]
     avoided = list(dict.fromkeys((*interests.avoid, *interests.less)))
     return InterestQueries(
         views=tuple(views[mode]() for mode in modes),
         by_words="library" in modes or options.interest_mode in ("hybrid", "library"),
         in_words=interests if interests.in_words else Interests(primary=titles),
-        threshold=None if options.interest_mode == "seed" and modes in (["seed"], []) else threshold,
         avoided=tuple(avoided),
         mild=tuple(topic in interests.less for topic in avoided),
+        floor=None if options.interest_mode == "seed" and modes in (["seed"], []) else floor,
         warnings=tuple(warnings),
     )
 
@@ -386,14 +380,14 @@ def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> 
         only = without_interests(np.zeros(judged.logits.shape[1]))
         meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
         return judged.logits[0], replace(only, meaning=meaning, words=words)
-    probabilities, threshold = probability(judged.logits), compared.queries.threshold
+    probabilities = probability(judged.logits)
     best_interest, columns = _best(judged), np.arange(probabilities.shape[1])
     meaning, words = (None if part is None else part[best_interest, columns] for part in (judged.meaning, judged.words))
     return any_of(judged.logits), Relevance(
         values=np.zeros(probabilities.shape[1]),
         names=view.names,
         best=np.where(_says_anything(judged), best_interest, -1),
-        by_interest=np.where(probabilities >= (1.0 if threshold is None else threshold), probabilities, 0.0).T,
+        by_interest=probabilities.T,
         meaning=meaning,
         words=words,
         interest_probability=probabilities[best_interest, columns],
@@ -442,37 +436,6 @@ def without_interests(values: Floats) -> Relevance:
     """Return relevance (n,) of which no part belongs to an interest."""
     count = len(values)
     return Relevance(values=values, names=(), best=np.full(count, -1, dtype=np.intp), by_interest=np.zeros((count, 0)))
-
-
-def with_every_interest(
-    order: NDArray[np.int64], by_interest: Floats, *, places: int, most: int | None = None
-) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """Change an order so that every interest with a relevant paper is represented in the first `places`.
-
-    `order` (n,) has row numbers, best first. `by_interest` (rows, interests) is the probability for each interest, 0
-    where a paper does not serve it. For each interest that no paper of the list serves, in the profile's order, the
-    paper that serves it best enters the list. The lowest paper leaves that is not the only one of an interest; if there
-    is none, nothing changes. At most `most` papers enter (None: no limit). Otherwise the order of papers is kept.
-
-    Returns the new order, and by row number the interest that each paper entered for.
-    """
-    listed: list[int] = order[:places].tolist()
-    entered: dict[int, int] = {}
-    interests_served = by_interest > 0
-    for interest in range(by_interest.shape[1]):
-        if most is not None and len(entered) >= most:
-            break
-        if interests_served[listed, interest].any() or not interests_served[order, interest].any():
-            continue
-        papers_per_interest = interests_served[listed].sum(axis=0)
-        leaver = next((row for row in reversed(listed) if (papers_per_interest[interests_served[row]] > 1).all()), None)
-        if leaver is not None:
-            newcomer = int(order[by_interest[order, interest].argmax()])
-            listed = [*(row for row in listed if row != leaver), newcomer]
-            entered[newcomer] = interest
-            entered.pop(leaver, None)
-    inside = np.isin(order, listed)
-    return np.concatenate([order[inside], order[~inside]]), entered
 
 
 def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:

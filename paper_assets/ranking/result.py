@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paper_assets.paper import Paper, paper_to_mapping
 from paper_assets.profile import Profile
+from paper_assets.ranking.levels import level_of_row
 from paper_assets.ranking.rank import Ranking
 from paper_assets.ranking.tags import removing_tag
 from paper_assets.sources.pdf_files import local_pdfs
@@ -84,7 +85,8 @@ def ranking_result(
             "llm_calls_made": header["llm_calls_made"],
             "llm_note": header["llm_note"],
             "threshold": header.get("threshold"),
-            "above_threshold": header.get("above_threshold"),
+            "levels": header.get("levels"),
+            "more_likely": header.get("more_likely", 0),
             "quiet": header.get("quiet", False),
             "warnings": list(warnings),
         },
@@ -125,7 +127,8 @@ def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], n
             "llm_calls_made": 0,
             "llm_note": None,
             "threshold": None,
-            "above_threshold": None,
+            "levels": None,
+            "more_likely": 0,
             "quiet": False,
             "warnings": [],
         },
@@ -146,13 +149,14 @@ def _ranked_paper(
     files: Mapping[str, str],
     pdf_dir: Path | None,
 ) -> dict[str, Any]:
-    file = files.get(paper.paper_id)
+    file, level = files.get(paper.paper_id), level_of_row(row, ranking.header)
     return {
         "rank": row["rank"],
         "paper_id": paper.paper_id,
         "title": paper.title,
         "authors": list(paper.authors),
         "published": paper.day.isoformat() if paper.day else None,
+        **({"level": level.name} if level else {}),
         "score": {
             "final": row["final"],
             "breakdown": {name: row[name] for name in DIMENSIONS},

@@ -18,6 +18,7 @@ from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.ranking.keywords import keywords_in, paper_texts
+from paper_assets.ranking.levels import LIKELY
 from paper_assets.retrieval.search import Corpus, open_corpus, search
 from paper_assets.setup.categories import (
     MOST_PROPOSED,
@@ -219,9 +220,8 @@ def keyword_matches(papers: pa.Table, keywords: Sequence[str]) -> tuple[KeywordM
 
 
 def on_topic(found: Preview) -> int:
-    """Return how many papers of a preview reach the threshold of what is worth reading."""
-    line = found.ranking.header.get("threshold") or 0.0
-    return sum(1 for value in found.ranking.rows.column("semantic_relevance").to_pylist() if (value or 0) >= line)
+    """Return how many papers of a preview are likely to be on topic."""
+    return sum(value >= LIKELY for value in found.ranking.rows.column("semantic_relevance").to_pylist())
 
 
 def _alone(profile: Profile, interest: str) -> Profile:

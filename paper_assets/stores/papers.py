@@ -208,7 +208,7 @@ rated as (
 shown as (
     select distinct paper_id
     from rankings
-    where profile = $profile and shown and not coalesce(below_threshold, false)
+    where profile = $profile and shown
 ),
 with_text as (
     select distinct paper_id

@@ -20,10 +20,6 @@ from paper_assets.paper_id import unversioned
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
 
-_MOST_MAYBE = 5  # papers below the threshold that follow the list of a quiet day
-_LEAST_PROBABLE = 0.03  # their least probability; below it one in a hundred judged papers is on topic
-
-
 # First and last day by profile. One query answers for all: a thousand queries take four seconds.
 Spans = Mapping[str, tuple[date, date]]
 
@@ -46,27 +42,14 @@ class StoredRanking:
         return self.rows.filter(self.rows.column("shown")).to_pylist()
 
     @property
-    def maybe(self) -> list[dict[str, Any]]:
-        """Return on a quiet day the rows that follow the list, below the threshold, by rank; none on another (G17b).
-
-        A paper that is almost certainly off topic is not among them.
-        """
-        if not self.header.get("quiet"):
-            return []
-        import pyarrow.compute as pc
-
-        learned = pc.fill_null(self.rows.column("learned"), 0.0)
-        probable = pc.greater_equal(pc.add(self.rows.column("semantic_relevance"), learned), _LEAST_PROBABLE)
-        below = pc.and_(pc.invert(self.rows.column("shown")), probable)
-        return self.rows.filter(below).slice(0, _MOST_MAYBE).to_pylist()
+    def more_likely(self) -> list[dict[str, Any]]:
+        """Return the rows of the likely papers that follow the list, by rank (G17)."""
+        return self.rows.slice(len(self.listed), self.header.get("more_likely") or 0).to_pylist()
 
     @property
     def places(self) -> dict[str, int]:
-        """Return by id the numbers under which a reader sees the papers of `listed` and `maybe`: from 1, without gaps.
-
-        The rank counts also the papers between them that are almost certainly off topic and not shown.
-        """
-        return {row["paper_id"]: place for place, row in enumerate((*self.listed, *self.maybe), 1)}
+        """Return the ranks of the papers of `listed` and `more_likely` by id."""
+        return {row["paper_id"]: row["rank"] for row in (*self.listed, *self.more_likely)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +71,7 @@ def ranking_schema() -> pa.Schema:
     and share of words of that interest, the probability by the liked papers and by that interest alone. `version`: of
     the paper, as it was judged (G16).
     `learned`: by how much the reader's ratings changed relevance (L4), null where they were not used, with the words
-    and the rated papers responsible. `by_interest`: the probability by each interest of the header's
-    `interests_served`, 0 where it is below the threshold; null if all are.
+    and the rated papers responsible.
     """
     return pa.schema(
         [
@@ -106,7 +88,6 @@ def ranking_schema() -> pa.Schema:
             ("tags", pa.list_(pa.string())),
             ("nearest", pa.string()),
             ("version", pa.int32()),
-            ("below_threshold", pa.bool_()),
             ("meaning", pa.float64()),
             ("words", pa.float64()),
             ("library", pa.float64()),
@@ -114,7 +95,6 @@ def ranking_schema() -> pa.Schema:
             ("learned", pa.float64()),
             ("learned_words", pa.list_(pa.string())),
             ("learned_near", pa.list_(pa.string())),
-            ("by_interest", pa.list_(pa.float64())),
         ]
     )
 
@@ -379,7 +359,6 @@ class DayOfPaper:
     reason: str | None
     rank: int | None
     shown: bool
-    below_threshold: bool
 
 
 def times_asked(warehouse: Warehouse, profile: str, *, before: date) -> dict[str, int]:
@@ -412,15 +391,14 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
                 coalesce(ranked.day, considered.day) as day,
                 case when considered.passed then null else considered.reason end,
                 ranked.rank,
-                coalesce(ranked.shown, false),
-                coalesce(ranked.below_threshold, false)
+                coalesce(ranked.shown, false)
             from (
                 select day, passed, reason
                 from candidates
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as considered
             full join (
-                select day, rank, shown, below_threshold
+                select day, rank, shown
                 from rankings
                 where day >= coalesce($since::date, '-infinity') and profile = $profile and paper_id = $paper_id
             ) as ranked on ranked.day = considered.day
@@ -428,7 +406,7 @@ def paper_history(warehouse: Warehouse, profile: str, paper_id: str, *, since: d
             """,
             {"profile": profile, "paper_id": paper_id, "since": since},
         ).fetchall()
-    names = ("day", "reason", "rank", "shown", "below_threshold")
+    names = ("day", "reason", "rank", "shown")
     return [DayOfPaper(**dict(zip(names, row, strict=True))) for row in rows]
 
 

@@ -283,35 +283,6 @@ def row_of(stored: StoredRanking, paper_id: str) -> dict[str, Any]:
     return found
 
 
-def test_only_the_first_list_for_the_interests_shows_a_doubtful_paper(tmp_path: Path) -> None:
-    day = Day(tmp_path, primary=["tax law in Japan"])
-    first = day.ranked()
-    assert first.header["threshold_rule"]["first_list"]
-    assert not any(first.rows.column("shown").to_pylist())  # nothing is near, so a quiet week has no list
-    assert not day.ranked(as_of=TOMORROW).header["threshold_rule"]["first_list"]
-    interests = {"primary": ["frogs in the marsh"]}
-    day.profile = replace(day.profile, content=edited(day.profile, interests=interests))
-    again = day.ranked(as_of=TOMORROW)
-    assert again.header["threshold_rule"]["first_list"]
-    assert any(again.rows.column("shown").to_pylist())
-    day.profile = replace(day.profile, content=edited(day.profile, interests={"primary": ["tax law in Norway"]}))
-    later = day.ranked(as_of=TOMORROW + timedelta(days=1))
-    assert not later.header["threshold_rule"]["first_list"]  # this week has shown papers already
-
-
-def test_a_list_is_a_first_one_again_after_a_month_however_short_the_window(tmp_path: Path) -> None:
-    day = Day(tmp_path, primary=["tax law in Japan"])
-    interests = {"primary": ["tax law in Japan"]}
-    day.profile = replace(day.profile, content=edited(day.profile, interests=interests, window=1))
-    as_of, found = AS_OF, []
-    for pause in (1, 30, 31):
-        day.ranked(as_of=as_of)
-        as_of += timedelta(days=pause)
-        found.append(day.ranked(as_of=as_of).header["threshold_rule"]["first_list"])
-        assert not day.stale_on(as_of)
-    assert found == [False, False, True]
-
-
 def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_path: Path) -> None:
     day = Day(tmp_path, primary=["frogs in the marsh"])
     known = day.ranked().rows.to_pylist()[0]["semantic_relevance"]

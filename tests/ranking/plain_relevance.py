@@ -313,9 +313,7 @@ class PlainInterests:
         self.library = list(dict.fromkeys(f"{paper.title}\n\n{paper.abstract}" for paper in wishes.papers))
 
     def judge(self, fields: list[tuple[str, str]], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
-        """Each paper's relevance, and for each paper and interest its probability by that alone, 0
-        below the threshold.
-        """
+        """Each paper's relevance, and for each paper and interest its probability by that alone."""
         mode = self.options.interest_mode
         views = list(self.options.hybrid_of) if mode == "hybrid" else [mode]
         views = [view for view in views if self.library or view != "library"] or ["seed"]
@@ -356,9 +354,7 @@ class PlainInterests:
                 logit = by_example if logit is None else logit + half * (by_example - LIBRARY["library_base"])
             assert logit is not None
             values.append(sigmoid(logit + wished[at]))
-            threshold = usual_threshold(self.options) if self.options.threshold is None else self.options.threshold
-            alone = [sigmoid(one[at]) for one in each] if "lanes" in views else []
-            serves.append([p if p >= threshold else 0.0 for p in alone])
+            serves.append([sigmoid(one[at]) for one in each] if "lanes" in views else [])
         return values, serves
 
     def wished(self, fields: list[tuple[str, str]]) -> list[float]:
@@ -453,45 +449,15 @@ def saturated(parts: dict[str, float], evidence: float) -> float:
     return evidence - parts.get("saturation", 0.0) * (max(evidence + 1, 0.0) + math.log1p(math.exp(-abs(evidence + 1))))
 
 
-def usual_threshold(options: RankingOptions) -> float:
-    """The threshold of a profile that names none."""
-    return 0.2 if options.purpose == "literature_review" else 0.35
-
-
-def days_threshold(relevance: list[float], options: RankingOptions, *, first_list: bool = False) -> float:
-    """The threshold of a day: admit the most probable papers while enough of them are expected to be on topic."""
-    right = 0.8 - 0.07 * min(max(options.top_k - 5, 0), 5)
-    if options.purpose == "literature_review":
-        right = min(right, 0.5)
-    falling = sorted(relevance, reverse=True)
-    expected, admitted = 0.0, 0
-    for p in falling:
-        expected += right - p
-        if p < usual_threshold(options) or expected > 0:
-            break
-        admitted += 1
-    needed = right * (admitted + 1) - sum(falling[:admitted])
-    threshold = max(min([needed, *falling[:admitted]]), usual_threshold(options))
-    if admitted == sum(p >= usual_threshold(options) for p in falling):
-        threshold = usual_threshold(options)
-    if first_list:
-        doubtful = [p for p in falling[admitted : options.top_k // 2] if p >= 0.15]
-        if doubtful:
-            return doubtful[-1]
-        if not admitted and falling and falling[0] >= 0.05:
-            return falling[0]
-    return threshold
-
-
 def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
-    """The number that each paper is put in order by where there is a threshold."""
+    """The number that each paper is put in order by where relevance is a probability."""
     weights, preference_weight = SCORING.weights[options.purpose], 14.0 if options.purpose == "implementation" else 10.0
     weight = options.weights.in_order[0] if options.weights else weights[0]
     match = []
     for p, scores in ((scores["semantic_relevance"], scores) for _, scores in papers):
         odds = -30.0 if p == 0 else 30.0 if p == 1 else min(max(math.log(p) - math.log1p(-p), -30.0), 30.0)
-        if options.purpose == "idea_generation" and odds > math.log(4):  # beyond .8 a point takes 0.2, at most 1
-            odds = math.log(4) - min(0.2 * (odds - math.log(4)), 1.0)
+        if options.purpose == "idea_generation":  # from .8 on all count the same
+            odds = min(odds, math.log(0.8) - math.log1p(-0.8))
         match.append(odds + preference_weight * (scores["final"] - weight * p))
     return match
 
@@ -500,7 +466,7 @@ def final_order(
     papers: list[tuple[Paper, dict[str, float]]],
     serves: list[list[float]],
     options: RankingOptions,
-    threshold: float | None,
+    floor: float | None,
 ) -> tuple[list[int], int]:
     """Papers by number in the order of the list, best first, and how many of them are in it."""
 
@@ -509,39 +475,36 @@ def final_order(
         return -scores["final"], -(paper.published.date().toordinal() if paper.published else 0), paper.paper_id
 
     everybody = range(len(papers))
-    if threshold is None:
+    if floor is None:
         return sorted(everybody, key=tie), min(options.top_k, len(papers))
     match = plain_matches(papers, options)
     relevance = [scores["semantic_relevance"] for _, scores in papers]
-    if options.threshold is None:
-        threshold = days_threshold(relevance, options)
-    above = {at for at in everybody if relevance[at] >= threshold}
-    order = sorted(everybody, key=lambda at: (at not in above, -match[at], tie(at)))
-    places = min(options.top_k, len(above))
-    claims = [[p if at in above else 0.0 for p in serves[at]] for at in everybody]
-    return with_every_interest(order, claims, places, most=options.top_k // 3), places
+    tier = [(p >= floor) + (p >= max(floor, 0.5)) for p in relevance]
+    order = sorted(everybody, key=lambda at: (-tier[at], -match[at], tie(at)))
+    places = min(options.top_k, sum(map(bool, tier)))
+    serving = [[p >= 0.5 and tier[at] == 2 for p in serves[at]] for at in everybody]
+    return with_every_interest(order, serving, relevance, places, most=options.top_k // 3), places
 
 
 def with_every_interest(
-    order: list[int], serves: list[list[float]], places: int, *, most: int | None = None
+    order: list[int], serves: list[list[bool]], relevance: list[float], places: int, *, most: int
 ) -> list[int]:
-    """Bring in the best paper of each unseen lane for the lowest that is not needed; papers by number, best first."""
-    inside, entered = order[:places], list[int]()
+    """Bring in the best paper of each unseen lane for the lowest that is not needed, if it is about as likely."""
+    inside, entered = order[:places], set[int]()
     for lane in range(len(serves[0]) if serves else 0):
-        if most is not None and len(set(entered) & set(inside)) >= most:
-            break
-        seen = any(serves[paper][lane] for paper in inside)
-        best = max(order, key=lambda paper: serves[paper][lane])  # of equals the first
+        best = next((paper for paper in order if serves[paper][lane]), None)
+        if best is None or any(serves[paper][lane] for paper in inside) or len(entered & set(inside)) >= most:
+            continue
         free = [
             paper
             for paper in inside
-            if all(
-                not mine or any(serves[other][at] for other in inside if other != paper)
+            if not any(
+                mine and not any(serves[other][at] for other in inside if other != paper)
                 for at, mine in enumerate(serves[paper])
             )
         ]
-        if not seen and serves[best][lane] and free:
+        if free and relevance[best] >= relevance[free[-1]] - 0.05:
             inside.remove(free[-1])
             inside.append(best)  # as the lowest
-            entered.append(best)
+            entered.add(best)
     return [paper for paper in order if paper in inside] + [paper for paper in order if paper not in inside]

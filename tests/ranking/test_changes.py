@@ -27,7 +27,6 @@ HEADER = {
     "preference_weight": 10.0,
     "preference_baseline": 0.2,
     "threshold": 0.4,
-    "threshold_rule": {"lowest": 0.2},
     "as_of": "2026-03-13",
     "top_k": 2,
 }
@@ -75,7 +74,7 @@ def test_the_same_ranking_has_no_changes() -> None:
 def test_a_paper_that_rose_names_the_part_that_rose_most_and_the_parts_add_up() -> None:
     before = rows(("a", {}), ("b", {}), ("c", {"semantic_relevance": 0.2}))
     after = rows(("c", {"semantic_relevance": 0.9, "practicality": 0.4}), ("a", {}), ("b", {}))
-    changes = compared(before, after, threshold=0.3)
+    changes = compared(before, after)
     (entered,) = changes.entered
     assert (entered.paper_id, entered.before, entered.after, entered.kind) == ("c", None, 1, "part")
     by = math.log(9) + math.log(4)
@@ -156,7 +155,7 @@ def test_what_lists_were_computed_from_is_shown_without_hashes() -> None:
     assert compared(same, same, profile_hash="new").lineage == {"profile_hash": (None, "new")}
     assert difference_in_words("preferences", None, "a83e109bdcb2") == "what the ratings teach has changed"
     assert difference_in_words("llm_model", None, "m") == "language model: none → m"
-    assert difference_in_words("threshold", 0.2, 0.31) == "lowest threshold: 20 % → 31 %"
+    assert difference_in_words("threshold", 0.2, 0.31) == "lowest probability: 20 % → 31 %"
     assert difference_in_words("quiet", False, True) == "quiet day: no → yes"
 
 

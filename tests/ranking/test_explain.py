@@ -3,8 +3,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
@@ -65,17 +63,9 @@ def test_the_list_names_what_each_part_brought(ranking: Ranking) -> None:
 def test_a_paper_outside_the_list_is_explained_by_what_it_lacks(ranking: Ranking) -> None:
     text = explanation(ranking, 1)
     assert "Keywords you avoid (survey) take 0.15." in text
-    assert "Not among the first 1: 0.225 short of the last of them; no single mark would do." in text
+    assert "Not among the first 1: 0.225 short of the last of them." in text
     text = explanation(ranking, 2)
     assert "Not among the first 1: " in text
-
-
-def test_one_mark_that_would_do_is_named(ranking: Ranking) -> None:
-    rows = ranking.rows.to_pylist()
-    rows[1] = {**rows[1], "final": rows[0]["final"] - 0.1}
-    text = what_was_missing(rows[1]["paper_id"], rows, ranking.header) or ""
-    assert "0.100 short of the last of them; the best mark in one of these would do: " in text
-    assert text.endswith("none of the keywords you avoid; code and PDF at hand.")
 
 
 def test_a_tie_is_explained_as_a_tie(ranking: Ranking) -> None:
@@ -84,38 +74,24 @@ def test_a_tie_is_explained_as_a_tie(ranking: Ranking) -> None:
     assert "has the same score" in (what_was_missing(rows[1]["paper_id"], rows, ranking.header) or "")
 
 
-def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that(ranking: Ranking) -> None:
-    rows = ranking.rows.to_pylist()
-    rows[1] = {**rows[1], "final": rows[0]["final"] + 0.1}
-    header = {**ranking.header, "interest_places": {"9": "state-space models"}}
-    missing = what_was_missing(rows[1]["paper_id"], rows, header) or ""
-    assert "a place goes to a paper for your interest in state-space models, although it matches less" in missing
-    assert "the same score" not in missing
-
-
-def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[str, Any]], Any]:
+def with_levels(*probabilities: float, top_k: int = 2, **places: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Rows of these probabilities in the order of the list, every other part the same, and their header."""
     weights = ScoringConfig().weights["general"]
     header = {
         "weights": dict(zip(DIMENSIONS, weights, strict=True)),
-        "threshold": 0.4,
+        "threshold": 0.05,
         "preference_weight": 10.0,
         "preference_baseline": 0.0,
-        "top_k": top_k,
-        "interests_served": [],
-        "interest_places": {},
+        "interest_places": places,
     }
-    above = sum(each >= 0.4 for each in probabilities)
     rows = [
         {
             **dict.fromkeys(DIMENSIONS, 0.0),
             "semantic_relevance": probability,
             "rank": rank,
-            "shown": rank <= min(above, top_k),
+            "shown": rank <= top_k,
             "paper_id": f"{rank}",
             "final": weights[0] * probability,
-            **dict.fromkeys(("bonus", "soft_penalty", "diversity_penalty"), 0.0),
-            "by_interest": None,
             "tags": [],
         }
         for rank, probability in enumerate(probabilities, 1)
@@ -123,38 +99,30 @@ def with_a_threshold(*probabilities: float, top_k: int = 2) -> tuple[list[dict[s
     return rows, header
 
 
-def test_a_paper_below_the_threshold_is_explained_by_the_threshold_and_on_a_quiet_day_would_be_in() -> None:
-    rows, header = with_a_threshold(0.8, 0.31)
-    hint = what_was_missing("2", rows, header) or ""
-    assert "the probability that it is on topic is 31 %; the threshold is 40 %; with that it would be in" in hint
-    rows, header = with_a_threshold(0.8, 0.72, 0.31)
-    hint = what_was_missing("3", rows, header) or ""
-    assert hint.endswith((", and 72.1 % to come into this list.", ", and 72.0 % to come into this list."))
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (1, None),
+        (2, None),
+        (
+            3,
+            "it is very likely, and all 2 places went to better matches. It is number 1 of the likely papers after it.",
+        ),
+        (4, "it is likely, and all 2 places went to better matches. It is number 2 of the likely papers after it."),
+        (5, "it is possible, and all 2 places went to better matches."),
+        (6, "it is unlikely to be about your interests."),
+    ],
+)
+def test_a_paper_outside_the_list_is_told_why_by_its_level(place: int, words: str | None) -> None:
+    rows, header = with_levels(0.95, 0.92, 0.9, 0.6, 0.2, 0.01)
+    missing = what_was_missing(f"{place}", rows, header)
+    assert missing == (words and f"Not in the list: {words}")
 
 
-def test_the_marks_that_would_bring_a_paper_in_are_named() -> None:
-    rows, header = with_a_threshold(0.8, 0.72, 0.55)
-    hint = what_was_missing("3", rows, header) or ""
-    assert "0.744 short of the last of them; the best mark in one of these would do: " in hint
-    assert "relevance to your interests; code and PDF at hand" in hint
-    rows, header = with_a_threshold(0.9999, 0.9999, 0.41)
-    assert (what_was_missing("3", rows, header) or "").endswith("would do: relevance to your interests.")
-
-
-@given(st.lists(st.integers(0, 100), min_size=2, max_size=8), st.integers(1, 4))
-def test_a_probability_that_is_named_would_bring_the_paper_in_and_a_thousandth_less_would_not(
-    percent: list[int], top_k: int
-) -> None:
-    rows, header = with_a_threshold(*(each / 100 for each in sorted(percent, reverse=True)), top_k=top_k)
-    for row in rows:
-        hint = what_was_missing(row["paper_id"], rows, header)
-        assert (hint is None) == row["shown"]
-        if found := re.search(r"and (\d+\.\d) %", hint or ""):
-            named = round(float(found[1]) / 100, 3)
-            others = [each["semantic_relevance"] for each in rows if each is not row]
-            better = [each for each in others if each > named]
-            assert named >= 0.4 and len(better) < top_k
-            assert named < 0.401 or len([each for each in others if each >= named - 0.001]) >= top_k
+def test_a_paper_that_gave_way_to_an_interest_is_explained_by_that() -> None:
+    rows, header = with_levels(0.95, 0.9, 0.92, **{"2": "state-space models"})
+    missing = what_was_missing("3", rows, header) or ""
+    assert "a place went to a paper that is about as likely, for your interest in state-space models." in missing
 
 
 ROW = {
@@ -215,20 +183,7 @@ def test_the_match_is_explained_in_a_sentence_that_adds_up() -> None:
     assert rest.startswith("The list is ordered by the match. Here it is ")
     match, *parts = map(float, re.findall(r"[+-]\d+\.\d\d", rest))
     assert match == pytest.approx(sum(parts), abs=0.02) and parts[0] < 0
-    assert "for 30 % on topic, which is below the threshold" in rest and "+0.50 for code and PDF at hand" in rest
-    above = why({**row, "semantic_relevance": 0.9, "final": 0.7}, header, scored=9)[0]
-    assert "for 90 % on topic, which is above the threshold" in above
-
-
-def test_the_distance_from_the_threshold_is_explained() -> None:
-    below = "Below the threshold: the probability that it is on topic is 31 %; the threshold is 40 %."
-    raised = HEADER | {"threshold_rule": {"lowest": 0.2, "right": 0.6}}
-    reason = "With a lower threshold, too few of the list's papers would be on topic: 60 % of them are needed."
-    assert reason in why({**ROW, "semantic_relevance": 0.31}, raised, scored=9) and reason not in why_of()
-    first = HEADER | {"shows_doubtful": True}
-    reason = "The first list for these interests also shows doubtful papers, so that it is not short."
-    assert reason in why(ROW, first, scored=9) and reason not in why_of()
-    assert below in why_of(shown=False, below_threshold=True, semantic_relevance=0.31)
+    assert "for 30 % on topic" in rest and "+0.50 for code and PDF at hand" in rest
 
 
 @pytest.mark.parametrize(

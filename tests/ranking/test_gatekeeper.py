@@ -98,7 +98,8 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         "llm_calls_made": 0,
         "llm_note": None,
         "threshold": 0.0,
-        "above_threshold": 3,
+        "levels": {"very likely": 1, "likely": 0, "possible": 1},
+        "more_likely": 0,
         "quiet": False,
         "warnings": [],
     }
@@ -109,6 +110,7 @@ def test_the_whole_answer_has_the_agreed_shape(settings: Settings, profile: Path
         "title": "Graph learning",
         "authors": ["Ana Müller"],
         "published": "2026-03-20",
+        "level": "very likely",
         "score": best["score"],
         "tags": ["SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"],
         "local_status": {"already_downloaded": False, "local_path": None},
@@ -254,19 +256,17 @@ def test_code_named_in_an_abstract_counts_as_it_does_on_import(settings: Setting
     assert best["original_data"] == given
 
 
-def test_a_quiet_day_shows_only_papers_worth_reading_and_reports_it(settings: Settings, profile: Path) -> None:
+def test_a_list_is_filled_and_a_day_is_quiet_only_if_nothing_is_possible(settings: Settings, profile: Path) -> None:
     papers = [record("2603.00001", title="Graph learning"), record("2603.00002"), record("2603.00003")]
-    summary = call(papers, settings, profile_path=profile)["summary"]
-    assert (summary["output_count"], summary["threshold"], summary["above_threshold"], summary["quiet"]) == (
-        1,
-        0.35,
-        1,
-        True,
-    )
+    filled = call(papers, settings, profile_path=profile)
+    assert (filled["summary"]["output_count"], filled["summary"]["quiet"]) == (2, False)
+    assert [paper["level"] for paper in filled["ranked_papers"]] == ["very likely", "possible"]
+    assert filled["summary"]["levels"] == {"very likely": 1, "likely": 0, "possible": 1}
     nothing = call(papers[1:], settings, profile_path=profile, threshold=0.5)
     assert (nothing["success"], nothing["ranked_papers"], nothing["summary"]["quiet"]) == (True, [], True)
-    seed = call(papers, settings, profile_path=profile, interest_mode="seed")["summary"]
-    assert (seed["output_count"], seed["threshold"], seed["above_threshold"], seed["quiet"]) == (2, None, None, False)
+    seed = call(papers, settings, profile_path=profile, interest_mode="seed")
+    assert (seed["summary"]["output_count"], seed["summary"]["levels"], seed["summary"]["quiet"]) == (2, None, False)
+    assert "level" not in seed["ranked_papers"][0]
 
 
 def test_what_is_asked_goes_before_the_profile_and_that_before_the_default(settings: Settings, profile: Path) -> None:
@@ -420,7 +420,7 @@ def test_liked_papers_are_found_among_the_given_ones_then_by_the_lookup(settings
         papers, settings, profile_path=profile, find_papers=find_papers, interest_mode="library", purpose="general"
     )
     assert asked == [["2603.00009", "2603.00010"]]
-    assert [paper["paper_id"] for paper in result["ranked_papers"]] == ["2603.00003"]  # the other shares no word
+    assert result["ranked_papers"][0]["paper_id"] == "2603.00003"  # the other shares no word
     assert [(paper["paper_id"], paper["filter_reason"]) for paper in result["filtered_papers"]] == [
         ("2603.00001", "ALREADY_READ")
     ]

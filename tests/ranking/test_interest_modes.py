@@ -14,11 +14,9 @@ from paper_assets.ranking.relevance import (
     Relevance,
     interest_queries,
     relevance_of,
-    with_every_interest,
 )
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.settings import ScoringConfig
-from tests.ranking import plain_relevance
 from tests.ranking.invented import profile, unit_vectors
 
 SCORING = ScoringConfig()
@@ -80,13 +78,6 @@ def test_the_best_interest_is_named_and_every_interest_counts_by_its_weight() ->
     assert first > second > third
 
 
-def test_a_paper_serves_an_interest_from_the_threshold_on() -> None:
-    for threshold, served in ((0.2, [True, False, True]), (0.9, [False, False, True])):
-        (relevance,) = judged(queries("lanes", options={"threshold": threshold}), [[0.4, 0.3, 0.65]]).by_interest
-        assert (relevance > 0).tolist() == served
-        assert relevance[2] == pytest.approx(0.99, abs=0.01)
-
-
 def test_an_interest_on_two_levels_counts_by_the_higher() -> None:
     (lanes,) = queries("lanes", {"secondary": ["robots"], "exploratory": ["robots", "kites"]}).views
     assert dict(zip(lanes.texts, lanes.weights, strict=True)) == {"robots": 0.7, "kites": 0.4}
@@ -136,12 +127,12 @@ def test_an_interest_without_searchable_words_is_judged_by_its_meaning() -> None
     assert np.isnan(judged(cpp, [[0.6]], [["learning"]]).words).all()
 
 
-def test_the_mode_seed_is_the_cosine_and_knows_no_line() -> None:
+def test_the_mode_seed_is_the_cosine_and_has_no_floor() -> None:
     wanted = queries("seed")
     assert judged(wanted, [[0.5], [0.25]]).values == pytest.approx([0.5, 0.25])
-    assert (wanted.threshold, queries("hybrid").threshold, queries("hybrid", options={"threshold": 0.4}).threshold) == (
+    assert (wanted.floor, queries("hybrid").floor, queries("hybrid", options={"threshold": 0.4}).floor) == (
         None,
-        0.35,
+        SCORING.floor,
         0.4,
     )
 
@@ -201,8 +192,8 @@ def test_a_handful_of_papers_is_judged_as_a_week_is() -> None:
     week = judged(wanted, np.clip(near, 0, 0.7).tolist(), texts, others=others)
     few = [*range(4), *range(20, 1000, 60)]  # four on topic and seventeen others
     alone = judged(wanted, np.clip(near[few], 0, 0.7).tolist(), [texts[row] for row in few], others=others[few])
-    assert week.values[few[3]] > SCORING.threshold
-    assert ((alone.values > SCORING.threshold) == (week.values[few] > SCORING.threshold)).all()
+    assert week.values[few[3]] > 0.35
+    assert ((alone.values > 0.35) == (week.values[few] > 0.35)).all()
     assert np.abs(alone.values - week.values[few]).mean() < 0.1
 
 
@@ -261,50 +252,3 @@ def test_a_profile_of_nothing_but_unknown_papers_finds_nothing_relevant() -> Non
 def test_without_a_model_the_titles_of_liked_papers_are_used_as_interests() -> None:
     assert queries("hybrid").in_words == profile(interests=WISHES).content.interests
     assert queries("library", {"papers": WISHES["papers"][:1]}).in_words == Interests(primary=["Liked 0"])
-
-
-def test_the_best_paper_of_an_unseen_interest_takes_the_lowest_place_that_can_be_spared() -> None:
-    serves = np.array([[0.9, 0], [0.8, 0], [0.7, 0], [0, 0.6], [0, 0.7], [0, 0]])
-    order, entered = with_every_interest(np.arange(6), serves, places=3)
-    assert order.tolist() == [0, 1, 4, 2, 3, 5]
-    assert entered == {4: 1}
-
-
-def test_the_only_paper_of_an_interest_keeps_its_place() -> None:
-    serves = np.array([[0.9, 0, 0], [0.8, 0, 0], [0, 0.5, 0], [0, 0, 0.5]])
-    order, entered = with_every_interest(np.arange(4), serves, places=3)
-    assert order.tolist() == [0, 2, 3, 1]
-    assert entered == {3: 2}
-
-
-def test_a_list_in_which_every_interest_is_seen_stays_as_it_is() -> None:
-    serves = np.array([[0.9, 0.4], [0.5, 0], [0, 0.6]])
-    order, entered = with_every_interest(np.arange(3), serves, places=2)
-    assert (order.tolist(), entered) == ([0, 1, 2], {})
-
-
-def test_with_fewer_places_than_interests_one_that_is_seen_stays_and_then_the_first_one_comes() -> None:
-    order, entered = with_every_interest(np.array([3, 2, 1, 0]), np.vstack([np.eye(3), np.zeros(3)]), places=2)
-    assert (order.tolist(), entered) == ([2, 0, 3, 1], {0: 0})
-
-
-levels = st.sampled_from([0.0, 0.0, 0.4, 0.5, 0.6, 0.7])
-
-
-@given(data=st.data(), papers=st.integers(0, 8), lanes=st.integers(0, 4), places=st.integers(0, 9))
-def test_no_interest_with_a_relevant_paper_goes_unseen(
-    data: st.DataObject, papers: int, lanes: int, places: int
-) -> None:
-    rows = data.draw(st.lists(st.lists(levels, min_size=lanes, max_size=lanes), min_size=papers, max_size=papers))
-    serves = np.array(rows).reshape(papers, lanes)
-    order = np.array(data.draw(st.permutations(range(papers))), dtype=np.int64)
-    after, entered = with_every_interest(order, serves, places=places)
-    assert after.tolist() == plain_relevance.with_every_interest(order.tolist(), serves.tolist(), places)
-    inside, outside = after[:places], after[places:]
-    assert sorted(after.tolist()) == list(range(papers))
-    place = {row: at for at, row in enumerate(order.tolist())}
-    for part in (inside, outside):
-        assert [place[row] for row in part] == sorted(place[row] for row in part)
-    assert set(entered) == set(inside.tolist()) - set(order[:places].tolist())
-    if places >= lanes:
-        assert (serves[inside] > 0).any(axis=0).tolist() == (serves > 0).any(axis=0).tolist()

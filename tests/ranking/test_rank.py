@@ -13,6 +13,7 @@ from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile
 from paper_assets.ranking.explain import order_parts, recompute
 from paper_assets.ranking.final_list import match_of
+from paper_assets.ranking.levels import LIKELY, probability_of
 from paper_assets.ranking.preferences import log_odds
 from paper_assets.ranking.rank import Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries
@@ -20,7 +21,7 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.stores.rankings import ranking_schema
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import AS_OF, KEYWORDS, paper, papers, profile, profiles, unit_vectors
-from tests.ranking.plain_relevance import PlainInterests, days_threshold, final_order, plain_matches, usual_threshold
+from tests.ranking.plain_relevance import PlainInterests, final_order, plain_matches
 from tests.ranking.plain_twin import PlainGatekeeper
 
 SCORING = ScoringConfig()
@@ -75,11 +76,10 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
         (one, twin.score(one, value, has_pdf=one.paper_id in {"2603.00003", "2603.00004"}))
         for one, value in zip(papers, relevance, strict=True)
     ]
-    lowest = (usual_threshold(options) if options.threshold is None else options.threshold) if fused else None
-    assume(all(far_from(value, lowest) for value in relevance))
-    threshold = days_threshold(relevance, options) if fused and options.threshold is None else lowest
+    floor = (SCORING.floor if options.threshold is None else options.threshold) if fused else None
+    assume(all(far_from(value, floor) for value in relevance))
     assume(are_distinguishable([scores for _, scores in scored], plain_matches(scored, options) if fused else None))
-    order, shown = final_order(scored, serves, options, threshold)
+    order, shown = final_order(scored, serves, options, floor)
     ranking = ranked(papers, profile, seed=seed if with_model else None)
     rows = ranking.rows.to_pylist()
     assert [row["paper_id"] for row in rows] == [papers[at].paper_id for at in order]
@@ -87,13 +87,12 @@ def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile
     for row, at in zip(rows, order, strict=True):
         for name, value in scored[at][1].items():
             assert row[name] == (pytest.approx(value, rel=0, abs=1e-9) if isinstance(value, float) else value), name
-        assert row["below_threshold"] == (threshold is not None and relevance[at] < threshold)
 
 
-def far_from(value: float, threshold: float | None) -> bool:
-    """Not so near to the threshold or to a tenth that the last bits decide, unless it is nothing."""
-    near = [abs(value - border) for border in (*np.arange(1, 10) / 10, threshold or 0.0)]
-    return threshold is None or value < 1e-6 or min(near) > 1e-9
+def far_from(value: float, floor: float | None) -> bool:
+    """Not so near to the floor or to a tenth that the last bits decide, unless it is nothing."""
+    near = [abs(value - border) for border in (*np.arange(1, 10) / 10, floor or 0.0)]
+    return floor is None or value < 1e-6 or min(near) > 1e-9
 
 
 def are_distinguishable(scored: list[dict[str, object]], matches: list[float] | None) -> bool:
@@ -130,11 +129,10 @@ def test_every_score_is_in_range_and_follows_from_its_parts(
     assert ((final >= -0.5) & (final <= 1.5)).all()
     assert np.array_equal(recompute(rows, ranking.header["weights"], SCORING), final)
     assert rows.column("rank").to_pylist() == list(range(1, len(papers) + 1))
-    below = rows.column("below_threshold").to_pylist()
-    assert below == sorted(below)
-    assert rows.column("shown").to_pylist() == [
-        place < ranking.header["top_k"] and not under for place, under in enumerate(below)
-    ]
+    floor, top_k = ranking.header["threshold"], ranking.header["top_k"]
+    possible = [floor is None or probability_of(row) >= floor for row in rows.to_pylist()]
+    assert possible == sorted(possible, reverse=True)
+    assert rows.column("shown").to_pylist() == [place < top_k and may for place, may in enumerate(possible)]
     assert sum(ranking.header["weights"].values()) == pytest.approx(1.0)
 
 
@@ -191,7 +189,7 @@ def test_without_vectors_keywords_judge() -> None:
         assert ranking.header["evaluation_method"] == "keyword"
         assert ranking.rows.column("paper_id").to_pylist() == ["2603.00011", "2603.00010"]
         relevance = ranking.rows.column("semantic_relevance").to_pylist()
-        assert relevance == [1.0, 0.0] if mode == "seed" else relevance[0] > SCORING.threshold > relevance[1]
+        assert relevance == [1.0, 0.0] if mode == "seed" else relevance[0] > 0.3 > relevance[1]
 
 
 def test_purpose_and_mode_are_those_asked_for() -> None:
@@ -283,16 +281,7 @@ def test_a_close_paper_is_tagged_as_such() -> None:
     ]
 
 
-def test_a_longer_list_takes_more_that_is_doubtful() -> None:
-    wanted = [paper("2603.00001", title="Graph learning")]
-    rights = [
-        ranked(wanted, profile(), seed=None, top_k=count, purpose="general").header["threshold_rule"]["right"]
-        for count in (1, 5, 7, 10, 30)
-    ]
-    assert rights == pytest.approx([0.8, 0.8, 0.66, 0.45, 0.45])
-
-
-def test_a_literature_review_puts_surveys_first_and_asks_for_less() -> None:
+def test_a_literature_review_puts_surveys_first() -> None:
     papers = [
         paper("2603.00001", title="Graph learning for roads", abstract="Graph learning."),
         paper("2603.00002", title="A survey of graph learning", abstract="Graph learning."),
@@ -301,7 +290,6 @@ def test_a_literature_review_puts_surveys_first_and_asks_for_less() -> None:
     general, review = (
         ranked(papers, profile(ranking={"purpose": purpose}), seed=None) for purpose in ("general", "literature_review")
     )
-    assert general.header["threshold"] > review.header["threshold"]
     first, *others = review.rows.to_pylist()
     assert (first["paper_id"], first["bonus"]) == ("2603.00002", SCORING.survey_bonus) and "SURVEY" in first["tags"]
     assert all(row["bonus"] == 0 for row in others)
@@ -320,8 +308,8 @@ def test_the_parts_of_a_match_add_up_to_the_number_that_orders_the_list(purpose:
     for row in rows:
         parts = sum(points for _, _, points in order_parts(row, ranking.header))
         assert parts == pytest.approx(match_of(row, ranking.header), abs=1e-9)
-    above = [match_of(row, ranking.header) for row in rows if not row["below_threshold"]]
-    assert above == sorted(above, reverse=True)
+    likely = [match_of(row, ranking.header) for row in rows if row["semantic_relevance"] >= LIKELY]
+    assert likely == sorted(likely, reverse=True)
 
 
 def test_a_rare_keyword_that_is_asked_for_outweighs_what_interests_say_and_a_common_one_does_not() -> None:

@@ -10,7 +10,6 @@ HEADER = {
     "preference_weight": 10.0,
     "preference_baseline": 0.0,
     "weights": {"semantic_relevance": 0.5},
-    "interests_served": [],
 }
 
 
@@ -23,7 +22,6 @@ def row(rank: int, paper_id: str, formula: float, learned: float | None, *, show
         "final": 0.5 * (formula + (learned or 0.0)),
         "shown": shown,
         "tags": [],
-        "by_interest": None,
         "learned_words": ["+graph"] if learned else None,
         "learned_near": ["2603.00001"] if learned else None,
     }
@@ -45,15 +43,9 @@ def test_papers_that_came_and_went_are_named_with_what_moved_them() -> None:
 
 
 def test_a_rated_paper_is_not_named_as_near_itself() -> None:
-    rows = [row(1, "2603.00001", 0.4, 0.4, shown=True), row(2, "sank", 0.2, -0.1, shown=False)]
+    rows = [row(1, "2603.00001", 0.4, 0.4, shown=True), row(2, "sank", 0.5, -0.1, shown=False)]
     effect = ratings_effect(rows, HEADER)
     assert effect and [(each.paper_id, each.near) for each in effect.came] == [("2603.00001", ())]
-
-
-def test_a_paper_that_sank_below_the_threshold_went_even_if_no_other_came() -> None:
-    rows = [row(1, "stays", 0.9, 0.05, shown=True), row(2, "sank", 0.7, -0.4, shown=False)]
-    effect = ratings_effect(rows, HEADER)
-    assert effect and not effect.came and [each.paper_id for each in effect.went] == ["sank"]
 
 
 def test_without_ratings_there_is_no_effect_and_with_ratings_there_may_be_none_on_the_list() -> None:

@@ -19,8 +19,10 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.interfaces.values import parse_day
-from paper_assets.text.numbers import count_of, percent
+from paper_assets.text.numbers import count_of
 from paper_assets.text.tex import readable
+
+_MOST_LINES = 20  # papers beside the list
 
 
 def run(
@@ -68,36 +70,29 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
     state = "" if ranked is None else f" ({count_of(ranked, 'day')} ranked)" if ranked else " (nothing has changed)"
     for warning in shown["warnings"]:
         warn(f"warning: {warning}")
-    worth = ", a quiet day" if shown["quiet"] and shown["scored"] else ""
-    count = f"{len(shown['papers'])} of {count_of(shown['scored'], 'candidate')}"
-    _print_papers(f"{shown['profile']}, {shown['day']}: {count}{worth}{state}", shown["papers"], shown)
-    if shown["maybe"]:
-        needed = "" if shown["threshold"] is None else f" (of {percent(shown['threshold'])} on topic)"
-        _print_papers(f"maybe: below the threshold{needed}, the best match first", shown["maybe"], shown)
+    _print_papers(f"{shown['profile']}, {shown['day']}: {shown['headline']}{state}", shown["papers"], shown)
+    for paper in shown["more_likely"][:_MOST_LINES]:
+        say(f"also likely: {paper['paper_id']}  {readable(paper['title'])}")
+    if left := len(shown["more_likely"][_MOST_LINES:]):
+        say(f"and {left} more")
     if not shown["papers"]:
         say(shown.get("window", "").removesuffix("."))
     if with_why:
-        for paper in (*shown["papers"], *shown["maybe"]):
+        for paper in shown["papers"]:
             say(f"{paper['rank']}. {paper['sum']}")
     if shown["rewrites"]:
         say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
     say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")
 
 
-def _on_topic(paper: Mapping[str, Any], *, is_probability: bool) -> str:
-    relevance = paper["relevance"] + (paper["learned"] or 0.0)
-    return percent(relevance) if is_probability else f"{relevance:.2f}"
-
-
 def _print_papers(title: str, papers: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> None:
     print_table(
         title,
-        ["#", *(("score", "relevance") if shown["threshold"] is None else ("match", "on topic")), "paper", "notable"],
+        ["#", "level" if shown["is_probability"] else "score", "paper", "notable"],
         [
             (
                 paper["rank"],
-                f"{paper['score']:.3f}" if paper["match"] is None else f"{paper['match']:.2f}",
-                _on_topic(paper, is_probability=shown["threshold"] is not None),
+                paper["level"] if shown["is_probability"] else f"{paper['score']:.3f}",
                 f"{paper['paper_id']}  {readable(paper['title'])}",
                 ", ".join(paper["notable"]),
             )

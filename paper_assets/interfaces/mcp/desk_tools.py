@@ -119,14 +119,14 @@ class DeskTools(ToolSet):
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
             answer = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
-            papers, answer["maybe"] = (
+            papers, answer["more_likely"] = (
                 [
                     paper
                     if page_of(paper["paper_id"]) == _arxiv_page(paper)
                     else {**paper, "url": page_of(paper["paper_id"])}
                     for paper in answer[name]
                 ]
-                for name in ("papers", "maybe")
+                for name in ("papers", "more_likely")
             )
             del answer["papers"]
             return paged({**answer, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)

@@ -124,14 +124,13 @@ class TodaysRanking(Paged):
     profile: str
     day: str
     scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
-    threshold: Annotated[float | None, Field(description="Probability of being on topic from which papers are shown.")]
-    above_threshold: int | None
-    quiet: Annotated[bool, Field(description="Fewer papers than places were worth it.")]
+    headline: Annotated[str, Field(description="The list in a sentence.")]
+    is_probability: Annotated[bool, Field(description="Whether relevance is a probability and papers have a level.")]
     learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
     questions: Annotated[list[dict[str, str]], Field(description="Papers about which a rating would teach most.")]
     url: Annotated[str, Field(description="Address of each paper that names no other.")]
     papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
-    maybe: Annotated[list[dict[str, Any]], Field(description="On a quiet day: papers below the threshold.")]
+    more_likely: Annotated[list[dict[str, Any]], Field(description="Likely papers that follow the list.")]
     warnings: list[str]
 
 

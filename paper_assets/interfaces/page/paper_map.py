@@ -19,7 +19,7 @@ _SPANS = {"day": 1, "month": 31}
 _COLOURS = 8  # interests with a separate colour; more cannot be distinguished
 _WIDTH, _HEIGHT = 100, 70  # of the map, in its own units
 _NUMBER = 2.2  # size of a place's number, and how far below another one it is moved
-_SHELF = 0.4  # from this probability on a paper belongs to its interest, where the ranking has no threshold
+_SHELF = 0.4  # from this probability on a paper belongs to its interest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ def show_map(request: Request) -> Response:
             raise NotComputed("there are no vectors to draw a map of, because no embedding model is configured")
         drawn = isolate("The map", lambda: paper_map(desk.warehouse, profile, first, day, model=model))
         if hasattr(drawn, "papers"):
-            places, threshold = _places(desk, profile, day)
-            groups = _groups(drawn.papers, interests_of(desk, profile), threshold)
+            places = _places(desk, profile, day)
+            groups = _groups(drawn.papers, interests_of(desk, profile))
             values |= {"map": drawn, "groups": groups, "places": places}
         else:
             values["fault"] = f"{drawn}."
@@ -90,16 +90,13 @@ def show_map(request: Request) -> Response:
     )
 
 
-def _places(desk: Desk, profile: str, day: date) -> tuple[dict[str, int], float]:
-    """Return the ranks of the papers in the day's list, and the probability that separates them from the rest."""
-    stored = ranking(desk.warehouse, day, profile)
-    listed = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    threshold = stored.header.get("threshold")
-    return {row["paper_id"]: row["rank"] for row in listed}, _SHELF if threshold is None else float(threshold)
+def _places(desk: Desk, profile: str, day: date) -> dict[str, int]:
+    """Return the ranks of the papers in the day's list."""
+    return {row["paper_id"]: row["rank"] for row in ranking(desk.warehouse, day, profile).listed}
 
 
-def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: float) -> list[Group]:
-    """Return the papers by interest, every main interest included; below the threshold a paper belongs to none."""
+def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str]) -> list[Group]:
+    """Return the papers by interest, every main interest included; an unlikely paper belongs to none."""
     interests = [
         *interests,
         *sorted({placed.paper.nearest for placed in papers if placed.paper.nearest} - set(interests)),
@@ -107,6 +104,6 @@ def _groups(papers: Sequence[PlacedPaper], interests: Sequence[str], threshold: 
     members: dict[str | None, list[PlacedPaper]] = {interest: [] for interest in interests}
     members[None] = []
     for placed in papers:
-        near = placed.paper.shown or placed.paper.relevance >= threshold
+        near = placed.paper.shown or placed.paper.relevance >= _SHELF
         members[placed.paper.nearest if near and placed.paper.nearest in members else None].append(placed)
     return [Group(interest=interest, papers=tuple(papers)) for interest, papers in members.items()]

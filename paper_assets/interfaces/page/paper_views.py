@@ -51,7 +51,7 @@ from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, wit
 from paper_assets.library.formats import write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
-from paper_assets.ranking.explain import below_threshold, order_name, order_parts, removed_in_words
+from paper_assets.ranking.explain import order_name, order_parts, removed_in_words
 from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
 from paper_assets.stores.papers import find_paper
@@ -88,14 +88,13 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": ()}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
-    below, value, name = None, None, ""
+    value, name = None, ""
     if score:
         header = ranking_header(desk.warehouse, day, profile)
-        below = below_threshold(score, header)
         value, name = order_value(score, header), order_name(header)
         parts = tuple(Part(name=part, words=words, points=by) for part, words, by in order_parts(score, header))
     return {
-        "verdict": _verdict(explained, below, name),
+        "verdict": _verdict(explained),
         "score": value,
         "score_name": name,
         "parts": parts,
@@ -103,14 +102,12 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     }
 
 
-def _verdict(explained: Mapping[str, Any], below: str | None, score_name: str) -> str:
-    """Return the answer in one sentence; `below`: that the paper is below the threshold."""
+def _verdict(explained: Mapping[str, Any]) -> str:
+    """Return the answer in one sentence."""
     row = explained["score"]
     if row is None:
         return "It is not in the list: a filter removed it."
-    if row["shown"]:
-        return f"It is number {row['rank']} of the list."
-    return f"It is not in the list. {below}" if below else f"It is not in the list: its {score_name} is too low."
+    return f"It is number {row['rank']} of the list." if row["shown"] else f"{explained['why'][-1]}"
 
 
 _SIMILAR = 6
@@ -223,8 +220,6 @@ def _became(on: DayOfPaper) -> str:
     """Return in a few words what happened to a paper on one day."""
     if on.rank is None:
         return f"left out: {removed_in_words(on.reason)}" if on.reason else "not ranked"
-    if on.below_threshold:
-        return "below the threshold"
     return f"no. {on.rank} of the list" if on.shown else f"ranked {on.rank}, not in the list"
 
 

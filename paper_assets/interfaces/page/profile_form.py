@@ -32,7 +32,7 @@ from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import ContrastiveType, ProfileContent, Purpose, RankingMode, profile_content, read_json
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
-from paper_assets.ranking.final_list import order_value
+from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
 from paper_assets.stores.papers import columns_between, papers_by_id
@@ -414,8 +414,8 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
         previewed = previews.preview(desk.workspace, edited, day)
     except NotComputed:
         raise NotComputed("Some papers of this list are not embedded yet. The next ranking does that.") from None
-    rows = previewed.ranking.rows
-    header = previewed.ranking.header
+    rows, header = previewed.ranking.rows, previewed.ranking.header
+    shown = previewed.ranking.shown.to_pylist()
     changed = (
         change_set(previewed.changes, since="", titles=previewed.titles, edit_named=False)
         if previewed.changes
@@ -431,14 +431,12 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
                 row["rank"],
                 row["paper_id"],
                 readable_title(previewed.titles.get(row["paper_id"], row["paper_id"])),
-                order_value(row, header),
-                row["semantic_relevance"],
+                level.name if (level := level_of_row(row, header)) else f"score {row['final']:.2f}",
                 row["paper_id"] in entered,
             )
-            for row in rows.filter(rows.column("shown")).to_pylist()
+            for row in shown
         ],
-        "threshold": header.get("threshold"),
-        "quiet": header.get("quiet"),
+        "headline": headline_of(header, len(shown)),
         "ranked": rows.num_rows,
         "left_out": [(count, LEFT_OUT_IN_WORDS.get(code, code)) for code, count in previewed.left_out.items()],
         "change": changed,

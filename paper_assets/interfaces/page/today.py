@@ -48,7 +48,7 @@ from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.open_days import recent_days
-from paper_assets.ranking.final_list import probability_of
+from paper_assets.ranking.levels import level_of_row
 from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
 from paper_assets.small_files import file_state
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
@@ -105,9 +105,9 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
     digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
-    entries, maybe = _lists(digest, stored)
-    listed, below = [entry.paper_id for entry in entries], [entry.paper_id for entry in maybe]
-    papers = papers_from_table(papers_by_id(warehouse, [*listed, *below]))
+    entries = _entries(digest)
+    listed, more = [entry.paper_id for entry in entries], [line.paper_id for line in digest.more_likely]
+    papers = papers_from_table(papers_by_id(warehouse, [*listed, *more]))
     warnings, unmet = _warnings(digest)
     missing = missing_model(desk)
     return {
@@ -116,11 +116,10 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "digest": digest,
         "changes": [replace(each, otherwise=tuple(map(_labelled, each.otherwise))) for each in digest.changes],
         "listed": entries,
-        "maybe": maybe,
         "warnings": warnings,
         "unmet": unmet,
         "ratings": ratings,
-        "questions": _questions(warehouse, stored, {*listed, *below}),  # each paper once
+        "questions": _questions(warehouse, stored, {*listed, *more}),  # each paper once
         "rows": _rows(stored, papers),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
@@ -131,22 +130,16 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "searches": [] if entries else interests_of(desk, profile)[:_MOST_SEARCHES],
         "seen": seen,
         "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
-        "shared": paper_list(paper for paper in papers if paper.paper_id not in below),
+        "shared": paper_list(paper for paper in papers if paper.paper_id in listed),
         "state": f"{_state(warehouse, profile, day)} {_arrivals_part(desk, profile)}",
     }
 
 
-def _lists(
-    digest: Digest, stored: StoredRanking
-) -> tuple[list[DigestEntry | UnshownEntry], list[DigestEntry | UnshownEntry]]:
-    """Return the day's list and the papers that may interest, by rank; a paper that cannot be shown is at its place."""
-    below = {row["paper_id"] for row in stored.maybe}
-    listed: list[DigestEntry | UnshownEntry] = [*digest.entries]
-    maybe: list[DigestEntry | UnshownEntry] = [*digest.maybe]
+def _entries(digest: Digest) -> list[DigestEntry | UnshownEntry]:
+    """Return the day's list by rank; a paper that cannot be shown is at its place."""
     for unshown in digest.unshown:
         logger.warning("the paper %s could not be shown: %s", unshown.paper_id, unshown.fault)
-        (maybe if unshown.paper_id in below else listed).append(unshown)
-    return sorted(listed, key=lambda each: each.rank), sorted(maybe, key=lambda each: each.rank)
+    return sorted((*digest.entries, *digest.unshown), key=lambda each: each.rank)
 
 
 def _warnings(digest: Digest) -> tuple[list[str], list[str]]:

@@ -65,7 +65,7 @@ create table rankings (
     day date not null,
     profile varchar not null,
     rank integer not null,
-    shown boolean not null, -- in the top K
+    shown boolean not null, -- in the list
     paper_id varchar not null,
     final double not null,
     semantic_relevance double not null,
@@ -82,15 +82,13 @@ create table rankings (
     tags varchar[] not null,
     nearest varchar, -- the interest or liked paper that it matches best
     version integer, -- of the paper as it was judged (G16)
-    below_threshold boolean, -- whether the paper is below the threshold (G17)
     meaning double, -- the parts of relevance: null where the interest mode has no such part
     words double,
     library double,
     interest_probability double,
     learned double, -- by how much the ratings moved its relevance (L4): null where they took no part
     learned_words varchar[], -- and what did it
-    learned_near varchar[],
-    by_interest double[] -- its probability by each interest alone
+    learned_near varchar[]
 );
 
 -- The ranking that the present one of the same day and profile replaced, to report what an edit changed (G16).
