@@ -51,7 +51,7 @@ from paper_assets.stores.rankings import (
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
-CODE_VERSION = "16"  # raise it when the pages change, so that the graph shows which days were made before
+CODE_VERSION = "17"  # raise it when the pages change, so that the graph shows which days were made before
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 _READ_AT_ONCE = 20  # digests whose rows are in memory together, half a megabyte each
 # What ratings teach stays out of the event log, where it could not be erased.

@@ -56,7 +56,7 @@ def counted(probabilities: Iterable[float]) -> dict[str, int]:
 
 
 def headline_of(header: Mapping[str, Any], shown: int) -> str:
-    """Describe a list of `shown` papers without a full stop: "5 papers for you: 3 likely, 2 possible. 8 more likely"."""
+    """Describe a list of `shown` papers, without a dot: "5 papers for you: 3 likely, 2 possible. 8 more likely"."""
     if header.get("quiet"):
         return "A quiet day: no paper is about your interests"
     if not shown:

@@ -17,7 +17,7 @@ from paper_assets.digests.content import (
 )
 from paper_assets.digests.evidence import PassageEntry
 from paper_assets.digests.html import html_page
-from paper_assets.digests.mail import mail_text
+from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import RewritingConfig
@@ -325,7 +325,7 @@ def test_the_headline_leaves_the_number_of_papers_to_the_sentence_that_follows_i
     papers = [paper(number) for number in range(1, 4)]
     rows = [row(rank, each.paper_id, shown=rank <= 2) for rank, each in enumerate(papers, 1)]
     made = digest(*papers, rows=rows)
-    assert f"{made.headline}. {made.window}" == "2 papers to read. 3 new papers, none filtered out."
+    assert f"{made.headline}. {made.window}" == "2 papers for you. 3 new papers, none filtered out."
 
 
 def test_papers_that_entered_left_and_moved_are_listed_with_the_reason() -> None:
@@ -391,56 +391,28 @@ def test_warnings_are_on_the_page_and_the_absence_of_a_language_model_at_its_foo
     assert found.remarks[-1] == "No key"
 
 
-def test_a_quiet_day_is_reported_with_the_papers_below_the_threshold() -> None:
-    papers = [paper(number) for number in range(1, 7)]
-    rows = [row(rank, each.paper_id, shown=rank <= 2, below_threshold=rank > 2) for rank, each in enumerate(papers, 1)]
-    page = digest(*papers, rows=rows, threshold=0.65, above_threshold=2, quiet=True)
-    assert page.headline == "A quiet day: two papers are likely to interest you"
-    assert [entry.rank for entry in page.entries] == [1, 2]
-    assert [(each.rank, each.title) for each in page.maybe] == [(n, papers[n - 1].title) for n in range(3, 7)]
-    for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split())):
-        below = text.partition("Maybe")[2]
-        assert "below the threshold" in below
-        assert all(f"that it is on topic is {each} %; the threshold is 65 %" in below for each in (60, 50, 40, 30))
-        assert all(each.title in below and each.abstract.partition(".")[0] in below for each in papers[2:])
-    nothing = digest(*papers[2:], rows=[{**each, "shown": False} for each in rows[2:]], threshold=0.65, quiet=True)
-    assert nothing.headline == "A quiet day: no paper is sure to interest you, four may"
-    unlikely = [{**each, "shown": False, "semantic_relevance": 0.01} for each in rows[2:]]
-    none = digest(*papers[2:], rows=unlikely, threshold=0.65, quiet=True)
-    assert none.headline == "A quiet day: no paper is likely to interest you"
-    doubtful = digest(
-        papers[0], rows=[{**rows[0], "semantic_relevance": 0.08}], threshold=0.08, above_threshold=1, quiet=True
-    )
-    assert doubtful.headline == "A quiet day: one paper may interest you"
-    assert digest(*papers[:2], rows=rows[:2]).maybe == ()
-
-
-def test_a_paper_that_is_almost_certainly_off_topic_is_not_among_the_maybe_even_on_an_empty_day() -> None:
-    papers = [paper(number) for number in range(1, 5)]
-    probable = [(0.2, None), (0.004, 0.1), (0.1, -0.09), (0.02, None)]  # the formula's, and what ratings changed
-    rows = [
-        row(rank, each.paper_id, shown=False, semantic_relevance=formula, learned=learned)
-        for rank, (each, (formula, learned)) in enumerate(zip(papers, probable, strict=True), 1)
+def test_the_headline_counts_by_level_and_the_likely_papers_that_follow_are_one_line_each() -> None:
+    papers = [paper(number) for number in range(1, 30)]
+    rows = [row(rank, each.paper_id, shown=rank <= 2, semantic_relevance=0.9) for rank, each in enumerate(papers, 1)]
+    levels = {"very likely": 1, "likely": 0, "possible": 1}
+    page = digest(*papers, rows=rows, threshold=0.03, levels=levels, more_likely=22)
+    assert page.headline == "2 papers for you: 1 likely, 1 possible. 22 more likely"
+    assert [(entry.rank, entry.level, entry.dots) for entry in page.entries] == [
+        (1, "very likely", 3),
+        (2, "very likely", 3),
     ]
-    assert [entry.rank for entry in digest(*papers, rows=rows, threshold=0.65, quiet=True).maybe] == [1, 2]
-    assert digest(*papers[3:], rows=rows[3:], threshold=0.65, quiet=True).maybe == ()
+    assert [line.rank for line in page.more_likely] == list(range(3, 25))
+    for text in (markdown_page(page), html_page(page), " ".join(mail_text(page).split()), mail_html(page)):
+        assert page.headline in text and "very likely" in text
+        after = text.partition("22 more likely")[2].partition("22 more likely")[2]
+        assert all(f"part {number}" in after for number in range(3, 23)) and "part 23" not in after
+        assert "and 2 more" in after
 
 
-def test_the_numbers_of_a_quiet_day_have_no_gap_where_a_paper_is_not_shown() -> None:
-    papers = [paper(number) for number in range(1, 6)]
-    rows = [
-        row(rank, each.paper_id, shown=rank == 1, semantic_relevance=probability)
-        for rank, (each, probability) in enumerate(zip(papers, (0.9, 0.01, 0.2, 0.02, 0.1), strict=True), 1)
-    ]
-    page = digest(*papers, rows=rows, threshold=0.65, quiet=True)
-    assert [(each.rank, each.paper_id) for each in (*page.entries, *page.maybe)] == [
-        (1, "2603.00001"),
-        (2, "2603.00003"),
-        (3, "2603.00005"),
-    ]
-    reasons = [" ".join(each.why) for each in (*page.entries, *page.maybe)]
-    assert [each[: len("Place 1 of 5")] for each in reasons] == ["Place 1 of 5", "Place 3 of 5", "Place 5 of 5"]
-    assert ["are almost certainly off topic" in each for each in reasons] == [False, True, True]
+def test_a_day_without_a_possible_paper_is_quiet() -> None:
+    nothing = digest(paper(1), rows=[row(1, "2603.00001", shown=False)], threshold=0.03, quiet=True)
+    assert nothing.headline == "A quiet day: no paper is about your interests"
+    assert (nothing.entries, nothing.more_likely) == ((), ())
 
 
 LOUD = "Frogs are loud at night, and $x < 2$ of them sleep."

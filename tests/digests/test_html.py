@@ -152,7 +152,7 @@ def test_a_page_asks_for_nothing_from_outside_and_runs_nothing() -> None:
 
 def test_the_feed_gets_the_title_and_the_content_of_the_page_without_its_frame() -> None:
     title, body = title_and_body(page("</main> & <title>"))
-    assert title == "ponds, 13 March 2026: One paper to read"
+    assert title == "ponds, 13 March 2026: 1 paper for you"
     assert body.startswith('<p class="sum">') and body.rstrip().endswith("</section>")
     assert "x&lt;/main&gt; &amp; &lt;title&gt;" in body
     assert "<style>" not in body and "feed.atom" not in body

@@ -299,19 +299,16 @@ def test_a_title_longer_than_the_table_stays_in_one_line(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("scored", "head"), [(1, "0 of 1 candidate, a quiet day"), (0, "0 of 0 candidates")], ids=["quiet", "nothing"]
+    "head", ["A quiet day: no paper is about your interests", "Nothing to read today"], ids=["quiet", "nothing"]
 )
-def test_an_empty_list_is_followed_by_what_was_filtered_out(
-    capsys: pytest.CaptureFixture[str], scored: int, head: str
-) -> None:
+def test_an_empty_list_is_followed_by_what_was_filtered_out(capsys: pytest.CaptureFixture[str], head: str) -> None:
     empty = {
         "profile": "ann",
         "day": "2026-03-12",
-        "quiet": True,
-        "scored": scored,
-        "threshold": 0.3,
+        "headline": head,
+        "is_probability": True,
         "window": "5 new papers, 4 filtered out: too old.",
-        **{name: [] for name in ("papers", "maybe", "warnings", "rewrites")},
+        **{name: [] for name in ("papers", "more_likely", "warnings", "rewrites")},
         **{name: f"{name}.html" for name in ("file", "digest")},
     }
     show_ranking(empty, with_why=False)

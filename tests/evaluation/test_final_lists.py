@@ -1,7 +1,6 @@
 """Test that the judged list is the one that the graph would show, and that baselines rank as their names say."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
-from paper_assets.ranking.rank import Ranking
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.settings import ScoringConfig, load_settings
 from paper_assets.stores.embeddings import keep_vectors, texts_without_vector
@@ -54,24 +52,6 @@ def frogs_day(warehouse: Warehouse, folder: Path, **profile: object) -> JudgedDa
 def test_grades_of_papers_outside_the_window_do_not_count(warehouse: Warehouse, tmp_path: Path) -> None:
     day = frogs_day(warehouse, tmp_path, feed={"repeat": True, "window_days": 3})
     assert sorted(day.judged.grades) == ["2603.00002", "2603.00004", "2603.00006", "2603.00007"]
-
-
-def test_a_first_list_fills_half_of_its_places_with_papers_below_the_usual_threshold(
-    warehouse: Warehouse, tmp_path: Path
-) -> None:
-    day = frogs_day(warehouse, tmp_path, ranking={"top_k": 6, "interest_mode": "hybrid"})
-
-    def made(scoring: ScoringConfig) -> Ranking:
-        return final_list(day, mode="hybrid", embed=embed, scoring=scoring)
-
-    probable = sorted(made(SCORING).rows.column("semantic_relevance").to_pylist(), reverse=True)
-    # Two papers reach the threshold. A third one is admitted only because three of six places are to be filled.
-    strict = replace(SCORING, threshold=(probable[1] + probable[2]) / 2, first_list_threshold=probable[2])
-    ranking = made(strict)
-    assert ranking.rows.column("shown").to_pylist().count(True) == 3
-    assert ranking.header["shows_doubtful"] and ranking.header["threshold"] == probable[2]
-    short = made(replace(strict, first_list_filled=0.0))
-    assert short.rows.column("shown").to_pylist().count(True) == 2 and "shows_doubtful" not in short.header
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "seed"])

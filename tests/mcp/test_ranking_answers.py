@@ -31,26 +31,19 @@ def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons
     assert len(words) == 1
 
 
-def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_threshold(
+def test_terminal_and_assistants_get_the_same_sentence_and_the_likely_papers_that_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
-    below = [row["paper_id"] for row in ranking(desk.warehouse, day, "traffic").rows.to_pylist() if not row["shown"]]
-    lists = (partial(shown_ranking, settings=desk.settings), brief_ranking)
-    assert below and [shown(desk.warehouse, "traffic", day)["maybe"] for shown in lists] == [[], []]
+    after = [row["paper_id"] for row in ranking(desk.warehouse, day, "traffic").rows.to_pylist() if not row["shown"]]
     with desk.warehouse.writing() as connection:
-        connection.execute("update ranking_sets set header = json_merge_patch(header, '{\"quiet\": true}')")
-        connection.execute("update rankings set semantic_relevance = 0.1 where not shown")
-    for shown in lists:
-        maybe = shown(desk.warehouse, "traffic", day)["maybe"]
-        assert [each["paper_id"] for each in maybe] == below[:5]
-        assert all(each["title"] and each["why"] for each in maybe)
-        assert [each["rank"] for each in maybe] == list(range(3, 3 + len(maybe)))
-    with desk.warehouse.writing() as connection:  # it ranks first of them, and is almost certainly off topic
-        connection.execute("update rankings set semantic_relevance = 0.01 where paper_id = ?", [below[0]])
-    for shown in lists:
-        maybe = shown(desk.warehouse, "traffic", day)["maybe"]
-        assert [(each["rank"], each["paper_id"]) for each in maybe][:2] == [(3, below[1]), (4, below[2])]
+        connection.execute("update ranking_sets set header = json_merge_patch(header, '{\"more_likely\": 1}')")
+        connection.execute("update rankings set semantic_relevance = 0.6 where not shown")
+    for shown in (partial(shown_ranking, settings=desk.settings), brief_ranking):
+        answer = shown(desk.warehouse, "traffic", day)
+        assert answer["headline"].startswith("2 papers for you") and answer["headline"].endswith("1 more likely")
+        assert [(each["paper_id"], each["level"]) for each in answer["more_likely"]] == [(after[0], "likely")]
+        assert {each["level"] for each in answer["papers"]} <= {"very likely", "likely", "possible"}
     monkeypatch.setenv("COLUMNS", "200")
     ran = {
         "days_ranked": 0,
@@ -59,8 +52,8 @@ def test_on_a_quiet_day_terminal_and_assistants_get_the_papers_below_the_thresho
         **shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings),
     }
     show_ranking(ran, with_why=False)
-    printed = capsys.readouterr().out.partition("below the threshold")[2]
-    assert below[0] not in printed and all(each in printed for each in below[1:6])
+    printed = capsys.readouterr().out
+    assert f"also likely: {after[0]}" in printed and after[1] not in printed
     assert not any("empty" in line for line in brief_ranking(desk.warehouse, "traffic", day)["warnings"])
     with desk.warehouse.writing() as connection:
         connection.execute("update rankings set shown = false")

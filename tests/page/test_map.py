@@ -15,7 +15,7 @@ from paper_assets.stores.rankings import RankedOften, ranking
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 
-NEAR, FAR = 0.8, 0.1  # probabilities of being on topic, above and below the threshold that a test sets
+NEAR, FAR = 0.8, 0.1  # probabilities of being on topic
 NONE = "close to none of your interests"
 
 
@@ -34,7 +34,7 @@ def interests(page: Page, *, primary: list[str]) -> Iterator[None]:
 
 @pytest.fixture
 def only_one_is_near(page_of_a_year: Page) -> Iterator[tuple[Page, str, str]]:
-    """A latest list with a threshold over which only a paper outside the list is: the first of the list, and that."""
+    """A latest list outside which one likely paper is: the first of the list, and that."""
     warehouse = page_of_a_year.desk.warehouse
     where = (LATEST, PROFILE)
     rows = ranking(warehouse, LATEST, PROFILE).rows.to_pylist()
@@ -43,19 +43,13 @@ def only_one_is_near(page_of_a_year: Page) -> Iterator[tuple[Page, str, str]]:
     set_relevance = """
         update rankings set semantic_relevance = ?, learned = ? where day = ? and profile = ? and paper_id = ?
     """
-    set_header = "update ranking_sets set header = ? where day = ? and profile = ?"
     with warehouse.writing() as connection:
-        [(header,)] = connection.execute(
-            "select header from ranking_sets where day = ? and profile = ?", [*where]
-        ).fetchall()
         changed = [(NEAR if row["paper_id"] == near else FAR, 0.0, *where, row["paper_id"]) for row in rows]
         connection.executemany(set_relevance, changed)
-        connection.execute(set_header, [json.dumps(json.loads(header) | {"threshold": 0.5}), *where])
     yield page_of_a_year, first, near
     with warehouse.writing() as connection:
         kept = [(row["semantic_relevance"], row["learned"], *where, row["paper_id"]) for row in rows]
         connection.executemany(set_relevance, kept)
-        connection.execute(set_header, [header, *where])
 
 
 def colour(page: BrowserPage, paper_id: str) -> str:
@@ -93,7 +87,7 @@ def test_an_interest_without_a_paper_and_a_ninth_interest_are_in_the_legend(
         )
 
 
-def test_the_first_paper_has_a_colour_and_a_paper_below_the_threshold_has_none(
+def test_the_first_paper_has_a_colour_and_an_unlikely_paper_has_none(
     only_one_is_near: tuple[Page, str, str], browser: Browser
 ) -> None:
     desk, first, near = only_one_is_near

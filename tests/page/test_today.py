@@ -380,44 +380,36 @@ def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated
     assert ratings(nothing_rated) == {}
 
 
-def test_on_a_quiet_day_the_papers_below_the_threshold_follow_with_rating_buttons(
+def test_the_likely_papers_after_the_list_are_one_click_away_and_can_be_rated(
     nothing_rated: Page, browser: Browser
 ) -> None:
     warehouse, day = nothing_rated.desk.warehouse, DAYS[1]
     rows = ranking(warehouse, date.fromisoformat(day), PROFILE).rows.to_pylist()
-    below = next(row["paper_id"] for row in rows if not row["shown"])
+    more = [row["paper_id"] for row in rows if not row["shown"]][:2]
     with warehouse.writing() as connection:
         [(header,)] = connection.execute(
             "select header from ranking_sets where day = ? and profile = ?", [day, PROFILE]
         ).fetchall()
         set_header = "update ranking_sets set header = ? where day = ? and profile = ?"
-        changed = json.loads(header) | {"quiet": True, "questions": [below]}
+        changed = json.loads(header) | {"more_likely": len(more), "questions": more[:1]}
         connection.execute(set_header, [json.dumps(changed), day, PROFILE])
-        known = [(row["semantic_relevance"], day, PROFILE, row["paper_id"]) for row in rows]
-        set_relevance = "update rankings set semantic_relevance = ? where day = ? and profile = ? and paper_id = ?"
-        connection.executemany(set_relevance, [(max(each[0], 0.2), *each[1:]) for each in known])
     try:
         with visitor(browser) as page:
             page.goto(f"{nothing_rated.today}/{day}")
             ids = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
-            assert len(ids) == len(set(ids)), "a paper that may be worth a look is not asked about a second time"
-            places = page.locator("#maybe .rank").evaluate_all("all => all.map((each) => parseInt(each.textContent))")
-            first = 1 + sum(row["shown"] for row in rows)
-            assert places == list(range(first, first + min(5, 1 + len(rows) - first)))
-            article = page.locator(f'#maybe [id="paper-{below}"]')
-            article.locator(".more > summary").click()
-            expect(article.locator(".abstract")).to_be_visible()
+            assert len(ids) == len(set(ids)), "a likely paper is not asked about a second time"
+            expect(page.locator("#more h2")).to_have_text(f"{len(more)} more likely")
+            assert page.locator("#more article").evaluate_all("all => all.map((each) => each.id)") == [
+                f"paper-{each}" for each in more
+            ]
+            article = page.locator(f'#more [id="paper-{more[0]}"]')
             article.get_by_role("button", name="Later").click()
-            pressed(page, below, "later")
-            article.focus()
-            page.keyboard.press("n")
-            pressed(page, below, "no")
-            keep_picture(page, "today-maybe")
+            pressed(page, more[0], "later")
+            keep_picture(page, "today-more-likely")
     finally:
         with warehouse.writing() as connection:
             connection.execute(set_header, [header, day, PROFILE])
-            connection.executemany(set_relevance, known)
-    assert ratings(nothing_rated) == {below: "no"}
+    assert ratings(nothing_rated) == {more[0]: "later"}
 
 
 def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(

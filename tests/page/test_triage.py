@@ -23,8 +23,7 @@ from tests.rewriting.scripted import NOW
 
 DAY = date(2026, 3, 4)
 FIFTEEN = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 15, "threshold": 0}}
-MAYBE = 5  # papers below the threshold that a quiet day shows
-QUIET = {"quiet": (10, 0), "quieter": (5, 5)}  # papers in the list of a quiet day, and papers asked about
+ASKED = {"ten": (10, 5), "twelve": (12, 3)}  # papers in a list, and papers asked about after it
 KEYS = {"w": "worth", "l": "later", "n": "no"}
 
 
@@ -38,49 +37,43 @@ def desk_of_fifteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     profile = load_profile(desk.profile("reader", FIFTEEN).parent)
     keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
     keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
-    for name, (top_k, asked) in QUIET.items():
+    for name, (top_k, asked) in ASKED.items():
         content = {**FIFTEEN, "ranking": {**FIFTEEN["ranking"], "top_k": top_k}}
         profile = load_profile(desk.profile(name, content).parent)
         keep_candidates(warehouse, profile_day(warehouse, profile, DAY, settings=settings), settings=settings)
         keep_ranking(warehouse, profile, DAY, embedder=None, verifier=NOBODY, settings=settings, now=NOW)
-        below = ranking(warehouse, DAY, name).rows.column("paper_id").to_pylist()[top_k + MAYBE :][:asked]
-        _make_quiet(warehouse, name, below)
+        below = ranking(warehouse, DAY, name).rows.column("paper_id").to_pylist()[top_k:][:asked]
+        _ask_about(warehouse, name, below)
     desk.profile("new", FIFTEEN)
     desk.profile("broken", json.dumps(FIFTEEN)[:-3])
     with served(desk) as page:
         yield page
 
 
-def _make_quiet(warehouse: Warehouse, profile: str, asked: list[str]) -> None:
-    """Let the list be that of a quiet day, followed by papers below the threshold and `asked` ones."""
+def _ask_about(warehouse: Warehouse, profile: str, asked: list[str]) -> None:
     with warehouse.writing() as connection:
         kept = connection.execute("select header from ranking_sets where profile = ?", [profile]).fetchone()
         assert kept
-        header = json.dumps(json.loads(kept[0]) | {"quiet": True, "questions": asked})
+        header = json.dumps(json.loads(kept[0]) | {"more_likely": 0, "questions": asked})
         connection.execute("update ranking_sets set header = ? where profile = ?", [header, profile])
-        connection.execute(
-            "update rankings set semantic_relevance = greatest(coalesce(semantic_relevance, 0), 0.2) where profile = ?",
-            [profile],
-        )
 
 
-@pytest.mark.parametrize(("profile", "width"), list(zip(QUIET, (1280, 390), strict=True)))
-def test_list_maybe_and_questions_are_rated_with_one_key_for_each_paper(
+@pytest.mark.parametrize(("profile", "width"), list(zip(ASKED, (1280, 390), strict=True)))
+def test_list_and_questions_are_rated_with_one_key_for_each_paper(
     desk_of_fifteen: Page, browser: Browser, profile: str, width: int
 ) -> None:
     warehouse = desk_of_fifteen.desk.warehouse
     with warehouse.writing() as connection:
         connection.execute("delete from ratings")
-    top_k, asked = QUIET[profile]
+    top_k, asked = ASKED[profile]
     with visitor(browser, width=width) as page:
         page.goto(f"{desk_of_fifteen.url}/p/{profile}")
-        expect(page.locator("#maybe article")).to_have_count(MAYBE)
         expect(page.locator("#asks article")).to_have_count(asked)
         papers = [
             each.removeprefix("paper-")
             for each in page.locator("article").evaluate_all("all => all.map((each) => each.id)")
         ]
-        assert len(papers) == len(set(papers)) == top_k + MAYBE + asked == 15
+        assert len(papers) == len(set(papers)) == top_k + asked == 15
         for key in "wlnwlnwlnwlnwln":
             page.keyboard.press(key)
             focused = page.locator("article:focus")
@@ -138,7 +131,7 @@ def test_eight_papers_are_on_the_screen_of_a_laptop_and_five_on_two_of_a_phone(
 
 def test_today_says_little_and_is_short_to_walk_through(desk_of_fifteen: Page, browser: Browser) -> None:
     with visitor(browser) as page:
-        page.goto(f"{desk_of_fifteen.url}/p/quieter")
+        page.goto(f"{desk_of_fifteen.url}/p/ten")
         assert page.locator(".papers > li").count() == 15
         assert page.evaluate(_WORDS) <= 450
         assert page.evaluate(_STOPS) <= 150

@@ -248,7 +248,6 @@ def test_a_shown_paper_keeps_the_next_days_papers_from_seeming_to_match_well(tmp
         for found in (rank(each).rows for each in (task, replace(task, shown_before=None)))
     )
     assert with_it[fresh.paper_id] < without[fresh.paper_id]
-    assert not task.first_list
 
 
 def test_papers_that_may_be_repeated_count_in_full_on_every_day(tmp_path: Path) -> None:

@@ -105,7 +105,6 @@ def fill(warehouse: Warehouse) -> None:
             "evaluation_method": "keywords",
             "tags": ["VERY_RECENT"],
             "nearest": "graphs",
-            "below_threshold": False,
             "meaning": 0.6,
             "words": 0.4,
             "library": None,

@@ -415,7 +415,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
     except NotComputed:
         raise NotComputed("Some papers of this list are not embedded yet. The next ranking does that.") from None
     rows, header = previewed.ranking.rows, previewed.ranking.header
-    shown = previewed.ranking.shown.to_pylist()
+    shown = previewed.ranking.listed
     changed = (
         change_set(previewed.changes, since="", titles=previewed.titles, edit_named=False)
         if previewed.changes

@@ -151,7 +151,7 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
 
 def _rows(stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; a row names its interest where the list serves several."""
-    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.maybe)}
+    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.more_likely)}
     several = len({row["nearest"] for row in by_id.values()}) > 1
     rows = {}
     for paper in papers:
@@ -162,18 +162,14 @@ def _rows(stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]
 
 
 def _row(row: Mapping[str, Any], paper: Paper, stored: StoredRanking, names_interest: bool) -> PaperRow:
-    dots = (
-        0
-        if stored.header.get("threshold") is None
-        else 1 + (probability_of(row) >= 0.5) + (probability_of(row) >= 0.85)
-    )
+    level = level_of_row(row, stored.header)
     nearest = row["nearest"] or ""
     return replace(
         row_of(paper, about=nearest),
         rank=row["rank"],
         interest=cut_with_ellipsis(nearest, _LONGEST_INTEREST) if names_interest else "",
-        level=("", "possible", "likely", "very likely")[dots],
-        dots=dots,
+        level=level.name if level else "",
+        dots=level.dots if level else 0,
     )
 
 
