@@ -103,10 +103,10 @@ class Scored:
 
     @property
     def possible(self) -> Bools:
-        """Whether each paper may be in the list (n,)."""
+        """Whether each paper may be in the list (n,); a relevance of 0 means that the reader avoids its topic."""
         if self.floor is None:
             return np.ones(len(self.bonus), dtype=bool)
-        reached: Bools = self.relevance >= self.floor
+        reached: Bools = (self.relevance >= self.floor) & (self.relevance > 0)
         return reached
 
     @property
