@@ -25,8 +25,7 @@ from typing import Any
 import dagster as dg
 
 from benchmarks.scoring import unit_vectors
-from paper_assets.cluster.client import Cluster, connected
-from paper_assets.cluster.tasks import rankings_of, spread
+from paper_assets.cluster import Cluster, connected, rankings_of, spread
 from paper_assets.defs.instance import open_instance
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table

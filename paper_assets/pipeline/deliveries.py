@@ -14,11 +14,11 @@ from paper_assets.delivery.channels import (
     DeliveryUncertain,
     MailServer,
     digest_mail,
+    message_of,
     post_webhook,
     secret,
     send_mail,
 )
-from paper_assets.delivery.message import message_of
 from paper_assets.delivery.options import MAIL, WEBHOOK, DeliveryOptions, load_delivery
 from paper_assets.digests.content import Digest
 from paper_assets.errors import InvalidInput, InvalidProfile, named_error

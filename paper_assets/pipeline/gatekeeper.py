@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from paper_assets.cluster.client import Cluster, Connection, connected
-from paper_assets.cluster.tasks import rankings_of
+from paper_assets.cluster import Cluster, Connection, connected, rankings_of
 from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed, PaperAssetsError
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.pipeline import staleness

@@ -31,7 +31,7 @@ from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_reco
 from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from paper_assets.cluster.client import Cluster
+    from paper_assets.cluster import Cluster
     from paper_assets.pipeline.desk_answers import DailyAnswers
     from paper_assets.retrieval.grading import Grader
     from paper_assets.retrieval.stance import StanceJudge
@@ -170,7 +170,7 @@ def open_workspace(
 
 
 def _cluster(address: str) -> "Cluster":
-    from paper_assets.cluster.client import Cluster
+    from paper_assets.cluster import Cluster
 
     return Cluster(address=address)
 
@@ -181,7 +181,7 @@ def _embedder_loader(settings: Settings, cluster: "Cluster | None") -> Callable[
         model = load_embedder(settings.embedding_model)
         if cluster is None:
             return model
-        from paper_assets.cluster.tasks import spread
+        from paper_assets.cluster import spread
 
         return spread(model, cluster, model=settings.embedding_model)
 

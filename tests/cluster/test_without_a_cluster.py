@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_assets.cluster.client import Cluster, connected, difference, identity
-from paper_assets.cluster.tasks import _Sent, rank_sent, snapshot_of, spread
+from paper_assets.cluster import Cluster, _Sent, connected, difference, identity, rank_sent, snapshot_of, spread
 from paper_assets.errors import ClusterUnavailable, InvalidInput
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_to_table

@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 
 from paper_assets.delivery import channels
-from paper_assets.delivery.message import message_of
+from paper_assets.delivery.channels import message_of
 from paper_assets.delivery.options import load_delivery
 from paper_assets.digests.mail import is_public
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError

@@ -15,7 +15,7 @@ from time import process_time
 import orjson
 from lxml import etree
 
-from paper_assets.delivery.message import message_of
+from paper_assets.delivery.channels import message_of
 from paper_assets.digests.content import Digest
 from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_body
 from paper_assets.digests.markdown import markdown_page

@@ -14,8 +14,7 @@ import pytest
 
 import paper_assets
 from benchmarks.scoring import unit_vectors
-from paper_assets.cluster.client import Cluster, connected
-from paper_assets.cluster.tasks import rankings_of, spread
+from paper_assets.cluster import Cluster, connected, rankings_of, spread
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import ClusterUnavailable
 from paper_assets.models.embedder import Embedder, load_embedder
