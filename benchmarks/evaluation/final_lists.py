@@ -32,6 +32,7 @@ from paper_assets.ranking.levels import LIKELY
 from paper_assets.ranking.rank import SURVEY_TITLES, Ranking, RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries, liked_ids
 from paper_assets.ranking.scoring import best_first
+from paper_assets.ranking.verifier import Verifier
 from paper_assets.settings import ScoringConfig
 from paper_assets.stores.papers import papers_between, papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -147,9 +148,15 @@ def judged_day(
 
 
 def final_list(
-    day: JudgedDay, *, mode: str, embed: Embed, scoring: ScoringConfig, calibration: Calibration | None = None
+    day: JudgedDay,
+    *,
+    mode: str,
+    embed: Embed,
+    scoring: ScoringConfig,
+    calibration: Calibration | None = None,
+    verifier: Verifier | None = None,
 ) -> Ranking:
-    """Return the day's ranking in an interest mode, as the assets compute it without a language model.
+    """Return the day's ranking in an interest mode, as the assets compute it; `verifier`: the language model, if any.
 
     `calibration` replaces that of the package, to judge coefficients that were fitted without this profile.
     """
@@ -166,6 +173,7 @@ def final_list(
             queries=queries,
             vectors=Vectors(papers=day.vectors, queries=embed(queries.texts), model=day.model),
         ),
+        verifier=verifier,
         calibration=calibration,
     )
 

@@ -36,7 +36,15 @@ from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
 from paper_assets.ranking.tags import TagFacts, named_where, tags_of
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.ranking.traits import standard_taxonomy
-from paper_assets.ranking.verifier import PROMPT_VERSION, LLMCheck, Verifier, check_relevance
+from paper_assets.ranking.verifier import (
+    GRADED,
+    PROMPT_VERSION,
+    LLMCheck,
+    Verifier,
+    check_relevance,
+    grade_papers,
+    reader_of_profile,
+)
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.pdf_files import local_pdfs
 from paper_assets.stores.rankings import ranking_schema
@@ -349,18 +357,26 @@ def _check(
     *,
     verifier: Verifier | None,
 ) -> LLMCheck | None:
-    """Have the language model judge papers of doubtful relevance; None without one, or if the options forbid it."""
+    """Have the language model judge the first papers of the list; None without one, or if the options forbid it.
+
+    In the seed mode it scores the papers of a band of relevance (G5).
+    """
     if not verifier or not queries or not task.options.enable_llm_verification:
         return None
     order = list_order(scored, options=task.options, scoring=task.scoring)
-    return check_relevance(
-        task.candidates,
-        relevance.values,
-        queries.in_words,
-        verifier=verifier,
-        scoring=task.scoring,
-        asked_first=lambda doubtful: order[np.isin(order, doubtful)],
-    )
+    if not queries.calibrated:
+        return check_relevance(
+            task.candidates,
+            relevance.values,
+            queries.in_words,
+            verifier=verifier,
+            scoring=task.scoring,
+            asked_first=lambda doubtful: order[np.isin(order, doubtful)],
+        )
+    reader = reader_of_profile(queries.in_words, task.profile.content if task.profile else None)
+    first = order[relevance.values[order] > 0][:GRADED]
+    graded = grade_papers(task.candidates, first, reader, verifier=verifier, scoring=task.scoring)
+    return replace(graded, values=shifted(relevance.values, graded.values))
 
 
 def _rows(

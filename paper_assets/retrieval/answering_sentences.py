@@ -31,7 +31,7 @@ _VAGUE = frozenset(stems_in("good better best well effective useful really possi
 _RESULT = re.compile(
     r"\b(?:show(?:s|ed|n)?|demonstrat\w+|find(?:s|ings?)?|found|reveal\w*|observ\w+|confirm\w*|prov(?:e|es|ed|en)|"
     r"indicat\w+|suggest(?:s|ed)?|establish\w*|improv(?:es|ed|ement\w*)|outperform\w*|achiev(?:es|ed)|reduc(?:es|ed|tion)|"
-    r"increas(?:es|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
+    r"increas(?:es|ed)|rais(?:es|ed)|lower(?:s|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
     re.IGNORECASE,
 )
 _BACKGROUND = re.compile(
