@@ -198,7 +198,7 @@ def test_a_private_text_is_quoted_to_its_owner_and_sent_to_no_model(answer: Ask)
 def test_without_a_model_the_best_sentences_are_quoted_by_paper(answer: Ask) -> None:
     found = answer({}, QuestionOptions())
     assert found.kind == "extractive" and found.calls == 0
-    assert {RAISED_SENTENCE, LOWERED_SENTENCE} <= {each.text for each in found.sentences}
+    assert LOWERED_SENTENCE in {each.text for each in found.sentences}
     assert all(each.citations[0].quote == each.text for each in found.sentences)
 
 
