@@ -21,7 +21,6 @@ from paper_assets.digests.html import Issue, atom_feed, html_page, title_and_bod
 from paper_assets.digests.markdown import markdown_page
 from paper_assets.interfaces.page.display import readable_title, with_mathml
 from paper_assets.interfaces.page.paper_rows import row_of
-from paper_assets.interfaces.page.today import brief_of
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper
 from paper_assets.text.abstracts import key_sentence
@@ -112,9 +111,8 @@ def _message(papers: Papers) -> None:
 
 
 def _rows(papers: Papers) -> None:
-    for entry in _digest(papers).entries:
-        brief_of(entry)
     for paper in papers:
+        row_of(paper)
         readable_title(paper.title)
 
 
@@ -148,9 +146,7 @@ def raw_mathematics(papers: Papers) -> list[str]:
     """What digest, Today and the paper's own view leave between dollars that pandoc would read as a formula."""
     papers = (paper_saying("plain words", 0), *papers)  # the first title is also shown as a warning, as it is
     shown = [_page(papers)]
-    for entry in _digest(papers).entries:
-        brief = brief_of(entry)
-        shown += [with_mathml(each) for each in (entry.title, brief.sentence, brief.abstract)]
+    shown += [with_mathml(entry.title) for entry in _digest(papers).entries]
     for paper in papers:
         row = row_of(paper)
         shown += [row.title, row.sentence, row.abstract]

@@ -66,7 +66,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "ask",
             "Answer a question from stored abstracts and full texts, with a verified quotation for every sentence.",
         ),
-        "answers": ("ask", "answers", "Show, ask again, export or remove the answers that you kept."),
+        "answers": (
+            "ask",
+            "answers",
+            "Show, ask again, export or remove the answers that you kept; forget those of language models.",
+        ),
         "retrieve": (
             "retrieval",
             "retrieve",
