@@ -68,7 +68,6 @@ def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClien
     [
         ({}, None, "describe at least one interest"),
         ({"interests": "a", "papers": "that paper"}, None, "names no paper"),
-        ({"interests": "a", "name": "Not This"}, None, "for example not-this"),
         ({"interests": "a", "other_categories": "cs.QQ"}, None, "is not a category of arXiv"),
         ({}, {"library": ("x.pdf", b"%PDF")}, "x.pdf is not a .bib"),
         ({}, {"library": ("x.json", b"{")}, "x.json"),
@@ -246,3 +245,12 @@ def test_a_profile_has_a_name_in_any_script_and_its_folder_a_derived_one(tmp_pat
         client.post("/p/my-papers/rename", data={"token": TOKEN, "new_name": "画像"})
         assert "画像" in client.get("/?all=1").text
         assert load_profile(desk.folder / "profiles" / "my-papers").content_hash == before, "no list depends on it"
+
+
+def test_a_refused_form_keeps_its_uploaded_library(desk: Desk, client: TestClient) -> None:
+    form = {"token": TOKEN, "name": "mine", "other_categories": "cs.Nothing"}
+    refused = client.post("/welcome", data=form, files={"library": ("refs.bib", BIB)})
+    assert refused.status_code == 400 and "refs.bib is kept" in refused.text
+    [key] = re.findall(r'name="library_kept" value="([^"]+)"', refused.text)
+    client.post("/welcome", data=form | {"other_categories": "cs.CV", "library_kept": key})
+    assert desk.content("mine")["interests"] == {"papers": [{"paper_id": "2501.12345", "title": "Trees that learn"}]}

@@ -54,6 +54,7 @@ class Desk:
     environ: Mapping[str, str]
     token: str
     notes: "OrderedDict[str, tuple[str, str]]" = field(default_factory=OrderedDict)  # text, id of its place
+    uploads: "OrderedDict[str, tuple[tuple[str, bytes], ...]]" = field(default_factory=OrderedDict)  # of refused forms
     sessions: Sessions | None = None
     cache: StateCache = field(default_factory=StateCache)
     tasks: Tasks = field(default_factory=Tasks)

@@ -5,6 +5,7 @@ of an author are hidden fields of the form until the profile is saved.
 """
 
 import json
+import secrets
 import tempfile
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from paper_assets.sources.source import Question, seconds_from_now
 
 FIELDS = ("papers", "own_name", "zotero_number", "zotero_kind", "zotero_collection")
 _ENDINGS = (".bib", ".ris", ".json", ".sqlite")
+_MOST_UPLOADS = 8  # of refused forms that are kept in memory
 _MOST_OWN = 50
 _SEARCH_SECONDS = 25.0
 
@@ -51,6 +53,11 @@ class OwnPaper:
     year: str
     categories: tuple[str, ...]
     chosen: bool
+
+    @property
+    def field(self) -> str:
+        """The main category: namesakes mostly work in different fields."""
+        return self.categories[0] if self.categories else "other fields"
 
     @property
     def kept(self) -> str:
@@ -128,8 +135,8 @@ def local_zotero(environ: Mapping[str, str]) -> Path | None:
 def own_papers(request: Request) -> OwnPapers:
     """Return the papers of an author that the form holds, as they are chosen."""
     form = request.state.form
-    chosen = set(form.getlist("mine"))
-    papers = tuple(paper for text in form.getlist("found") if (paper := _kept(str(text), chosen)))
+    chosen, fields = set(form.getlist("mine")), set(form.getlist("mine_field"))
+    papers = tuple(paper for text in form.getlist("found") if (paper := _kept(str(text), chosen, fields)))
     total = str(form.get("found_total", ""))
     return OwnPapers(
         name=str(form.get("found_name", "")).strip(),
@@ -176,8 +183,11 @@ def _own(paper: Paper, *, chosen: bool) -> OwnPaper:
     return OwnPaper(paper.paper_id, paper.title, paper.abstract, authors, year, tuple(paper.categories), chosen=chosen)
 
 
-def _kept(text: str, chosen: set[str]) -> OwnPaper | None:
-    """Return the paper in a hidden field; None for a text that this page did not write."""
+def _kept(text: str, chosen: set[str], fields: set[str]) -> OwnPaper | None:
+    """Return the paper in a hidden field; None for a text that this page did not write.
+
+    It is chosen by its id, or by its field.
+    """
     try:
         record: Any = json.loads(text)
         values = [record[name] for name in ("paper_id", "title", "abstract", "authors", "year")]
@@ -187,11 +197,26 @@ def _kept(text: str, chosen: set[str]) -> OwnPaper | None:
     if not all(isinstance(value, str) for value in values) or not read_references(values[0]).ids:
         return None
     paper_id, title, abstract, authors, year = values
-    return OwnPaper(paper_id, title, abstract, authors, year, categories, chosen=paper_id in chosen)
+    is_chosen = paper_id in chosen or bool(fields.intersection(categories[:1]))
+    return OwnPaper(paper_id, title, abstract, authors, year, categories, chosen=is_chosen)
 
 
 def _uploads(request: Request) -> list[tuple[str, bytes]]:
-    return list(getattr(request.state, "uploads", {}).get("library", ()))
+    """Return the uploaded files, else those of the same form when it was refused before."""
+    kept = desk_of(request).uploads.get(str(request.state.form.get("library_kept", "")), ())
+    return list(getattr(request.state, "uploads", {}).get("library", kept))
+
+
+def keep_uploads(request: Request) -> tuple[str, list[str]] | None:
+    """Keep the uploaded files of a form that is shown again; return their key and names, None without any."""
+    files = _uploads(request) if getattr(request.state, "form", None) else []
+    if not files:
+        return None
+    uploads, key = desk_of(request).uploads, secrets.token_urlsafe(9)
+    uploads[key] = tuple(files)
+    while len(uploads) > _MOST_UPLOADS:
+        uploads.popitem(last=False)
+    return key, [name for name, _ in files]
 
 
 def _entries(name: str, content: bytes) -> list[Entry]:
