@@ -222,8 +222,10 @@ def test_own_papers_are_chosen_with_the_keyboard_alone(desk: Desk, browser: Brow
         keep_picture(view, f"own-papers-{width}")
         if script := axe_script():
             assert serious_findings(view, script) == []
-        expect(view.locator("input[name=mine]").first).to_be_focused()
-        view.keyboard.press("Space")  # On medieval letters is the newest
+        everything = view.locator("input[name=mine_field]").first
+        expect(everything).to_be_focused()
+        view.keyboard.press("Space")  # all papers of that field
+        expect(everything).to_be_checked()
         view.locator("#name").focus()
         view.keyboard.type("mine")
         view.keyboard.press("Enter")

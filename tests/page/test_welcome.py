@@ -66,7 +66,6 @@ def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClien
 @pytest.mark.parametrize(
     ("data", "files", "words"),
     [
-        ({}, None, "describe at least one interest"),
         ({"interests": "a", "papers": "that paper"}, None, "names no paper"),
         ({"interests": "a", "other_categories": "cs.QQ"}, None, "is not a category of arXiv"),
         ({}, {"library": ("x.pdf", b"%PDF")}, "x.pdf is not a .bib"),
