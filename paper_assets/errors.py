@@ -18,6 +18,7 @@ _LONGEST = 1_200  # characters of a message; a longer one repeats a long input
 # Errors of the disk. The stores name their own files; these come from Dagster's databases (SQLite behind several
 # layers) and from files that other libraries write.
 _REFUSALS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO))
+_OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryException", "ArrowMemoryError")
 _SQLITE = ("disk I/O error", "disk is full", "readonly database", "unable to open", "malformed", "not a database")
 
 
@@ -176,15 +177,17 @@ class UnexpectedError(PaperAssetsError):
 
 
 def disk_fault(error: BaseException) -> str | None:
-    """Describe an error that comes from the disk or from a damaged database of Dagster; None for any other error."""
+    """Describe an error of the disk, the memory or a damaged database of Dagster; None for any other error."""
     for each in causes(error):
         if isinstance(each, sqlite3.Error) and any(sign in str(each) for sign in _SQLITE):
             return (
-                f"Dagster's history in DAGSTER_HOME cannot be used: {each}; free space and check permissions, then run "
-                "the command again; if it is damaged, move everything but dagster.yaml away, no papers are in it"
+                f"Dagster's history in DAGSTER_HOME cannot be used: {each}; free space and check permissions; if it is "
+                "damaged, `paper-assets reset --history` begins a new one, and papers and results stay"
             )
         if isinstance(each, OSError) and each.errno in _REFUSALS:
             return f"{each.filename or 'the disk'}: {each.strerror}; free space and check permissions, then try again"
+        if type(each).__name__ in _OUT_OF_MEMORY:  # by name: neither library is imported where no command needs it
+            return "the memory of this machine is not enough; close other programs, or do fewer days at once"
     return None
 
 

@@ -1,17 +1,21 @@
 """Locate and inspect the files of Dagster's history without importing Dagster, which takes a second.
 
-Belongs here: their paths and what can be read without Dagster. Not here: opening and repairing them (instance.py).
+Belongs here: their paths, what can be read without Dagster, and what is deleted from them. Not here: opening and
+repairing them (instance.py).
 """
 
 import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
+
+from paper_assets.errors import StoreError
 
 SETTINGS = "dagster.yaml"
 INDEX = Path("history", "runs", "index.db")  # materializations and their versions
@@ -19,6 +23,8 @@ RUNS = Path("history", "runs.db")
 DATABASES = (RUNS, INDEX, Path("schedules", "schedules.db"))
 HISTORY = ("history", "schedules", "storage")  # folders of the history
 _IN_PROGRESS = ("STARTING", "STARTED", "CANCELING")
+_UNFINISHED = (*_IN_PROGRESS, "QUEUED", "NOT_STARTED")
+_RESET = "stop `up`, then run `paper-assets reset --history`"
 _ENDS = ("start", "end")
 _CODE = re.compile(r"^(?:[\w.]+: )?[A-Z_]{4,}: ")  # an error's class and code before its sentence
 _ELSEWHERE = re.compile(rb"^(?:run_)?storage:", re.MULTILINE)  # in the settings: the history is not in these files
@@ -127,3 +133,116 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing database; not read-only, which would leave a log behind at closing."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)) as opened:
         yield opened
+
+
+MOST_EVENTS = 40_000  # of the history of materializations and checks each: those of about 2,300 lists, 200 MB
+MOST_RUNS = 5_000  # in the list of runs; 3 kB each
+_SLACK = 1.1  # not at every command
+_KEPT_EMPTY = 0.5  # of a file, before it is made smaller
+
+
+def prune_history(dagster_home: Path) -> None:
+    """Delete the oldest events, checks and runs beyond the limits; without effect on a history that cannot be read.
+
+    A partition whose events are deleted is shown as missing in the UI. What is due follows from the stored inputs, so
+    nothing is computed again.
+    """
+    with suppress(sqlite3.Error, OSError):
+        with _opened(dagster_home / INDEX) as file:
+            if oldest := _oldest_kept(file, "event_logs", MOST_EVENTS):
+                with file:
+                    file.execute("delete from event_logs where id < ?", [oldest])
+                    file.execute("delete from asset_event_tags where event_id < ?", [oldest])
+            if oldest := _oldest_kept(file, "asset_check_executions", MOST_EVENTS):
+                with file:
+                    file.execute("delete from asset_check_executions where id < ?", [oldest])
+            _shrink(file)
+        with _opened(dagster_home / RUNS) as file:
+            if oldest := _oldest_kept(file, "runs", MOST_RUNS):
+                marks = ", ".join("?" * len(_UNFINISHED))
+                ended = f"select run_id from runs where id < ? and status not in ({marks})"  # noqa: S608  # only marks
+                with file:
+                    file.execute(f"delete from run_tags where run_id in ({ended})", [oldest, *_UNFINISHED])  # noqa: S608
+                    file.execute(f"delete from runs where run_id in ({ended})", [oldest, *_UNFINISHED])  # noqa: S608
+                    file.execute(
+                        """
+                        delete from snapshots
+                        where snapshot_type = 'PIPELINE'
+                        and snapshot_id not in (select snapshot_id from runs where snapshot_id is not null)
+                        """
+                    )
+            _shrink(file)
+
+
+def _oldest_kept(file: sqlite3.Connection, table: str, most: int) -> int | None:
+    """Return the id of the oldest row to keep; None while the table is within its limit."""
+    first, last = file.execute(f"select min(id), max(id) from {table}").fetchone()  # noqa: S608  # a name of ours
+    return last - most + 1 if last and last - first > most * _SLACK else None
+
+
+def _shrink(file: sqlite3.Connection) -> None:
+    """Give back the space of deleted rows once it is most of the file; another process may hold it, then later."""
+    (free,), (pages,) = (file.execute(f"pragma {name}").fetchone() for name in ("freelist_count", "page_count"))
+    if free > pages * _KEPT_EMPTY:
+        file.execute("vacuum")
+        file.execute("pragma wal_checkpoint(truncate)")
+
+
+def forget_profile(dagster_home: Path, name: str) -> None:
+    """Delete the finished runs of a profile and the events of its partitions. Raises StoreError where it cannot."""
+    if not (dagster_home / RUNS).exists():
+        return
+    ours = {"name": name, "partition": f"%|{name}", "quoted": f'%"{name}"%', "ends": f'%|{name}"%'}
+    try:
+        if _ELSEWHERE.search((dagster_home / SETTINGS).read_bytes()):
+            raise StoreError(f"Dagster's history on its server may still name it: {_RESET}")
+        with _opened(dagster_home / RUNS) as file:
+            rows = file.execute(
+                "select run_id, status from runs where run_body like :quoted or run_body like :ends", ours
+            )
+            runs = [run_id for run_id, status in rows.fetchall() if status not in _UNFINISHED]
+            _delete(file, "delete from runs where run_id = ?", runs)
+            _delete(file, "delete from run_tags where run_id = ?", runs)
+        for run_id in runs:
+            for left in (dagster_home / INDEX.parent).glob(f"{run_id}.db*"):
+                left.unlink(missing_ok=True)
+            rmtree(dagster_home / "storage" / run_id, ignore_errors=True)
+        for events in (dagster_home / INDEX, dagster_home / INDEX.with_name(".db")):  # the second: events without a run
+            if events.exists():
+                with _opened(events) as file:
+                    _forget_partitions(file, ours)
+        with _opened(dagster_home / DATABASES[2]) as file:
+            _delete(file, "delete from job_ticks where tick_body like :quoted or tick_body like :ends", [ours])
+    except (sqlite3.Error, OSError) as fault:
+        raise StoreError(f"Dagster's history may still name it ({fault}): {_RESET}") from None
+
+
+def _forget_partitions(file: sqlite3.Connection, ours: Mapping[str, str]) -> None:
+    of_partition = "partition = :name or partition like :partition"
+    tables = {name for (name,) in file.execute("select name from sqlite_master where type = 'table'")}
+    statements = (
+        f"delete from asset_event_tags where event_id in (select id from event_logs where {of_partition})",  # noqa: S608
+        f"delete from event_logs where {of_partition} or event like :quoted or event like :ends",  # noqa: S608
+        f"delete from asset_check_executions where {of_partition}",  # noqa: S608
+        "delete from dynamic_partitions where partition = :name",
+        """
+        update asset_keys
+        set last_materialization = null, cached_status_data = null
+        where last_materialization like :quoted
+        or last_materialization like :ends
+        or cached_status_data like :quoted
+        or cached_status_data like :ends
+        """,
+    )
+    for statement in statements:
+        if any(table in statement.split() for table in tables):
+            _delete(file, statement, [ours])
+
+
+def _delete(file: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:
+    """Run a statement for each value, and overwrite what it deletes."""
+    file.execute("pragma secure_delete = on")
+    with file:
+        for each in values:
+            file.execute(statement, [each] if isinstance(each, str) else each)
+    file.execute("pragma wal_checkpoint(truncate)")

@@ -8,8 +8,10 @@ day and profile: 400 days of 8 profiles took 1.6 GB, so the files of old runs ar
 versions, checks and the list of runs are in two other files, which are kept.
 """
 
+import json
 import os
 import sqlite3
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
@@ -20,7 +22,7 @@ from shutil import rmtree
 import dagster as dg
 
 from paper_assets.defs.dagster_internals import close_files, keep_engines
-from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run
+from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run, prune_history
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder, write_file
@@ -209,7 +211,7 @@ def explained(dagster_home: Path) -> Iterator[None]:
         with server_errors_explained(os.environ):
             yield
     except Exception as fault:
-        found = _of_sqlite(fault)
+        found = _of_sqlite(fault) or _undecodable(fault)
         if found is None:
             raise
         reason = " ".join(str(found).split())
@@ -232,6 +234,17 @@ def _of_sqlite(fault: BaseException) -> sqlite3.Error | None:
             return behind
         found = found.__cause__
     return None
+
+
+_UNDECODABLE = ("DeserializationError",)  # of Dagster, in a module that is not public
+
+
+def _undecodable(fault: BaseException) -> BaseException | None:
+    """Return the fault if Dagster could not decode what its history holds, although SQLite could read it."""
+    if not isinstance(fault, UnicodeDecodeError | json.JSONDecodeError) and type(fault).__name__ not in _UNDECODABLE:
+        return None
+    frames = traceback.extract_tb(fault.__traceback__)
+    return fault if any("/site-packages/dagster" in frame.filename for frame in frames) else None
 
 
 def _damaged(dagster_home: Path) -> Path | None:
@@ -259,7 +272,9 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
     """Return the newest runs first, read by Dagster where `runs_in_files` cannot. Raises StoreUnwritable."""
     instance = open_instance(dagster_home)
     found = []
-    for record in instance.get_run_records(limit=most):
+    with explained(dagster_home):
+        records = instance.get_run_records(limit=most)
+    for record in records:
         run = record.dagster_run
         found.append(
             past_run(
@@ -275,10 +290,11 @@ def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
 
 
 def remove_old_logs(instance: dg.DagsterInstance, dagster_home: Path) -> int:
-    """Remove the logs of finished runs except the newest `KEPT_LOGS`; return their number.
+    """Remove the logs of finished runs except the newest `KEPT_LOGS`, and old events; return the number of logs.
 
     Without effect if the history is not kept in SQLite files.
     """
+    prune_history(dagster_home)
     logs = [file for file in (dagster_home / _LOGS).glob("*.db") if file.stem != _INDEX]
     if len(logs) <= KEPT_LOGS + KEPT_LOGS // 10:  # not at every command
         return 0

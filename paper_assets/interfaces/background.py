@@ -156,6 +156,13 @@ def stop(home: Path) -> bool:
     return True
 
 
+def forget_job(home: Path, profile: str) -> None:
+    """Remove the state of an ended command that names the profile."""
+    job = last_job(home)
+    if job and not job.running and profile in (job.profile, *job.arguments):
+        (home / _FILE).unlink(missing_ok=True)
+
+
 def _terminate(job: Job) -> ProcessId | None:
     """Ask the command to end; return its process, None if it does not run."""
     process = parse_process(job.process) if job.running else None

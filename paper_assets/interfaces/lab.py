@@ -18,7 +18,7 @@ from paper_assets.interfaces.mcp.http import PATH, McpApplication
 from paper_assets.interfaces.mcp.server import log_to_stderr
 from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener, run_until_ended
 from paper_assets.interfaces.page.desk import Desk, now
-from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
+from paper_assets.interfaces.server_guard import THIS_MACHINE
 from paper_assets.interfaces.tokens import Authenticator, Sessions
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import people_file, read_people
@@ -78,6 +78,4 @@ def serve(
         proxy_headers=True,
         forwarded_allow_ips="127.0.0.1,::1",
         lifespan="on",
-        http=guarded_protocol(Waiting()),
-        backlog=BACKLOG,
     )

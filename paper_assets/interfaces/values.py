@@ -34,12 +34,21 @@ def late_in_words(names: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 
+_FIRST_YEAR, _LAST_YEAR = 1900, 2199
+
+
 def parse_day(text: str, option: str) -> date:
-    """Return a day given as YYYY-MM-DD. Raises InvalidInput naming the option."""
+    """Return a day given as YYYY-MM-DD. Raises InvalidInput naming the option.
+
+    No paper is older than 1900; days can be added to and subtracted from every accepted day.
+    """
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
+        if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+            raise ValueError("no year of papers")
     except ValueError:
-        raise InvalidInput(f"{option} must be a day like 2026-03-01, got {text!r}") from None
+        raise InvalidInput(f"{option} must be a day like 2026-03-01, got {text[:40]!r}") from None
+    return day
 
 
 def rounded(value: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from pathlib import Path
 
 from paper_assets.errors import InvalidProfile, StoreError, named_error
 from paper_assets.pipeline.digests import write_digest
@@ -25,7 +26,7 @@ from paper_assets.stores.digest_files import digest_path, unfinished_profiles
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
 from paper_assets.stores.harvests import DayTrouble, day_troubles
 from paper_assets.stores.papers import Summary, latest_day, paper_counts, summary
-from paper_assets.stores.ranking_files import saved_file
+from paper_assets.stores.ranking_files import remove_superseded, saved_file
 from paper_assets.stores.rankings import all_output_paths, latest_ranking_day
 from paper_assets.text.numbers import count_of
 
@@ -108,7 +109,9 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
         remove_unfinished(folder, before=workspace.clock() - _ABANDONED)
     if not settings.warehouse_path.exists():
         return
-    lacking = _lacking(settings, all_output_paths(workspace.warehouse))
+    noted = all_output_paths(workspace.warehouse)
+    remove_superseded(settings.rankings_dir, {Path(path).name for path in noted.values() if path})
+    lacking = _lacking(settings, noted)
     if lacking and report:
         report(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered

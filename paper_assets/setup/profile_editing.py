@@ -1,12 +1,13 @@
 """Create, edit, rename, duplicate, remove and restore profiles: one implementation for the command line and the page.
 
 A removed profile is moved to the folder `.removed` beside the profiles and kept there for `KEPT_DAYS` days. Its ratings
-and lists stay in the warehouse, so that a restored profile has them again.
+and lists stay in the warehouse until then, so that a restored profile has them again; afterwards, or at once where the
+reader asks for it, everything of it is deleted (interfaces/removal.py).
 """
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,11 +28,15 @@ from paper_assets.setup.draft import (
 from paper_assets.small_files import is_broken_link, is_present, make_private_folder
 from paper_assets.stores.papers import papers_by_id, papers_with_dois
 from paper_assets.stores.profiles import (
+    delete_stored_profile,
     file_version,
+    forget_profile_of_people,
     is_known_profile,
     move_profile_of_people,
     people_file,
+    profile_texts,
     rename_stored_profile,
+    texts_within,
     write_json,
 )
 from paper_assets.stores.warehouse import Warehouse
@@ -194,7 +199,6 @@ def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
 def remove_profile(place: Place, name: str, *, now: datetime) -> RemovedProfile:
     """Move a profile aside, for `KEPT_DAYS` days. Raises InvalidProfile, StoreUnwritable."""
     folder = existing_profile(place, name)
-    delete_expired(place, now=now)
     with _editing(place):
         aside = place.profiles_dir / REMOVED
         make_private_folder(aside)
@@ -228,13 +232,42 @@ def removed_profiles(place: Place, *, now: datetime) -> list[RemovedProfile]:
     return sorted(restorable, key=lambda each: each.removed, reverse=True)
 
 
-def delete_expired(place: Place, *, now: datetime) -> list[str]:
-    """Delete the profiles that were removed more than `KEPT_DAYS` days ago; return their names."""
-    expired = [each for folder in _listed(place.profiles_dir / REMOVED) if (each := _removed(folder))]
-    expired = [each for each in expired if each.until <= now]
-    for each in expired:
-        shutil.rmtree(each.folder, ignore_errors=True)
-    return [each.name for each in expired]
+def delete_profile(place: Place, name: str, outputs: Sequence[Path]) -> set[str]:
+    """Delete a profile for good: its files, also removed ones, all that is stored of it, and its folders in `outputs`.
+
+    Returns its name and its words, for what else may repeat them. Backups are kept. Raises InvalidProfile, StoreBusy,
+    StoreUnwritable.
+    """
+    aside = place.profiles_dir / REMOVED
+    folders = [place.profiles_dir / name, *(each for each in _listed(aside) if _of_profile(each, name))]
+    known = is_known_profile(place.warehouse, name)
+    if not PROFILE_NAME.fullmatch(name) or not (known or any(is_present(folder) for folder in folders)):
+        existing_profile(place, name)  # raises
+    words = {name, *profile_texts(place.warehouse, name)}
+    for file in (file for folder in folders for file in folder.glob("*.json")):
+        with suppress(InvalidProfile):
+            words |= set(texts_within(read_json(file)))
+    with _editing(place):
+        for folder in (*folders, *(output / name for output in outputs)):
+            if folder.is_symlink():
+                folder.unlink()
+            elif is_present(folder):
+                shutil.rmtree(folder)
+        for output in outputs:
+            (output / f".{name}.lock").unlink(missing_ok=True)
+    forget_profile_of_people(people_file(place.home), name)
+    delete_stored_profile(place.warehouse, name, words)
+    return words
+
+
+def expired_profiles(place: Place, *, now: datetime) -> list[str]:
+    """Return the names of profiles that were removed more than `KEPT_DAYS` days ago and do not exist again."""
+    removed = [each for folder in _listed(place.profiles_dir / REMOVED) if (each := _removed(folder))]
+    alive = {*profile_names(place), *(each.name for each in removed if each.until > now)}
+    for each in removed:
+        if each.until <= now and each.name in alive:  # an old version of a profile that exists
+            shutil.rmtree(each.folder, ignore_errors=True)
+    return sorted({each.name for each in removed} - alive)
 
 
 def existing_profile(place: Place, name: str) -> Path:
@@ -308,6 +341,10 @@ def _listed(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError:
         return []
+
+
+def _of_profile(folder: Path, name: str) -> bool:
+    return bool((removed := _removed(folder)) and removed.name == name) or folder.name == f"new-{name}"
 
 
 def _removed(folder: Path) -> RemovedProfile | None:

@@ -11,17 +11,22 @@ stores its hash. The file is read for each request, so that a removed person los
 import hmac
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
 from paper_assets.errors import InvalidInput, InvalidProfile, StoreUnwritable
 from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME, Profile, profile_from_mapping, profile_to_mapping
 from paper_assets.small_files import is_present, make_private_folder, read_json, write_file
+from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.word_index import forget_unused_texts
 
 
 def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
@@ -167,6 +172,16 @@ def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
         _write(file, moved, version)
 
 
+def forget_profile_of_people(file: Path, profile: str) -> None:
+    """Take a profile away from everyone with access to it; a person left without one loses access. Raises InvalidInput,
+    StoreUnwritable.
+    """
+    version, people = file_version(file), read_people(file)
+    if any(profile in person.profiles for person in people):
+        left = [replace(person, profiles=person.profiles - {profile}) for person in people]
+        _write(file, [person for person in left if person.profiles], version)
+
+
 def same_person(people: Sequence[Person], profile: str, other: str) -> bool:
     """Return whether everyone with access to a profile has access to the other one too."""
     return all(other in person.profiles for person in people if profile in person.profiles)
@@ -212,34 +227,71 @@ def _write(file: Path, people: Sequence[Person], version: str) -> None:
     write_json(file, record, version=version, turns=file.with_name("people-edited"))
 
 
-# Statements that rename a profile's stored data: one for each table with a profile's name.
-_RENAMES = (
-    "update candidate_sets set profile = $new where profile = $old",
-    "update candidates set profile = $new where profile = $old",
-    "update ranking_sets set profile = $new where profile = $old",
-    "update rankings set profile = $new where profile = $old",
-    "update previous_ranking_sets set profile = $new where profile = $old",
-    "update previous_rankings set profile = $new where profile = $old",
-    "update profile_versions set profile = $new where profile = $old",
-    "update retrieval_sets set profile = $new where profile = $old",
-    "update rewrite_sets set profile = $new where profile = $old",
-    "update ratings set profile = $new where profile = $old",
-    "update preference_models set profile = $new where profile = $old",
-    "update digest_deliveries set profile = $new where profile = $old",
-    "update reading_signals set profile = $new where profile = $old",
-    "update forgotten set profile = $new where profile = $old",
-    "update seen_papers set profile = $new where profile = $old",
-    "update documents set owner = $new where owner = $old",
-)
-
-
 def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> None:
     """Give a profile's ratings, lists and results another name, all of them or none. Raises StoreBusy."""
     if not is_present(warehouse.path):
         return
     with warehouse.writing() as connection:
-        for statement in _RENAMES:
-            connection.execute(statement, {"old": name, "new": new_name})
+        for table in _tables_of_profiles(connection):
+            connection.execute(f'update "{table}" set profile = ? where profile = ?', [new_name, name])  # noqa: S608
+        connection.execute("update documents set owner = ? where owner = ?", [new_name, name])
+
+
+def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str]) -> None:
+    """Delete everything stored of a profile, and the answers of language models that repeat one of its `texts`.
+
+    The database file is rewritten, because it would keep the bytes of deleted rows. Raises StoreBusy, StoreUnwritable.
+    """
+    if not is_present(warehouse.path):
+        return
+    with warehouse.writing() as connection:
+        for table in _tables_of_profiles(connection):
+            connection.execute(f'delete from "{table}" where profile = ?', [name])  # noqa: S608  # a name of ours
+        connection.execute("delete from documents where owner = ?", [name])
+        forget_unused_texts(connection)
+        connection.register("texts_of_profile", pa.table({"text": pa.array(sorted(texts), pa.string())}))
+        connection.execute(
+            """
+            delete from llm_answers
+            where exists (from texts_of_profile where contains(lower(answer), lower(text)))
+            """
+        )
+    forget_stamps(warehouse.path)
+    warehouse.rewrite()
+
+
+def profile_texts(warehouse: Warehouse, name: str) -> set[str]:
+    """Return the words, of four letters or more, that the stored versions of a profile consist of."""
+    if not is_present(warehouse.path):
+        return set()
+    with warehouse.reading() as connection:
+        rows = connection.execute("select content from profile_versions where profile = ?", [name]).fetchall()
+    return {text for (content,) in rows for text in texts_within(json.loads(content))}
+
+
+def texts_within(value: object) -> Iterator[str]:
+    """Yield the texts of a JSON value that are specific enough to search for, line by line; keys are none."""
+    if isinstance(value, str):
+        yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SPECIFIC)
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts_within(each)
+
+
+_SPECIFIC = 4  # letters
+
+
+def _tables_of_profiles(connection: DuckDBPyConnection) -> list[str]:
+    """Return the tables with a column `profile`."""
+    rows = connection.execute(
+        """
+        select table_name
+        from duckdb_columns()
+        semi join duckdb_tables() using (database_name, table_name)
+        where column_name = 'profile' and database_name = current_database()
+        """
+    ).fetchall()
+    return [table for (table,) in rows]
 
 
 def is_known_profile(warehouse: Warehouse, name: str) -> bool:

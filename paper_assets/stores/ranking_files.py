@@ -1,8 +1,8 @@
 """Write rankings as JSON files for people and other programs: complete or not at all, never overwritten (SPEC G15)."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ from paper_assets.profile import PROFILE_NAME
 from paper_assets.small_files import is_present, make_private_folder, remove_unfinished, write_file
 
 NO_PROFILE = "no_profile"
+KEPT_FILES = 100  # of a profile: files of `rank` and of rankings that an edit replaced
 _DEADLINE = 60.0  # seconds to wait for another writer, which takes milliseconds
 
 
@@ -51,6 +52,21 @@ def find_saved(folder: Path, profile: str, result: Mapping[str, Any], *, now: da
         if path.read_bytes() == _encoded({**result, "output_path": str(path)}):
             return path
     return None
+
+
+def remove_superseded(folder: Path, current: Collection[str]) -> None:
+    """Remove the files of each profile that are not `current` (names), except the newest `KEPT_FILES` of them."""
+    for target in (each for each in _listed(folder) if each.is_dir()):
+        old = sorted(file for file in _listed(target) if file.name.endswith(".json") and file.name not in current)
+        for file in old[:-KEPT_FILES]:
+            with suppress(OSError):
+                file.unlink()
+
+
+def _listed(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return list(folder.iterdir())
+    return []
 
 
 def _encoded(result: Mapping[str, Any]) -> bytes:

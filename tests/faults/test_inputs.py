@@ -200,7 +200,9 @@ def test_the_data_folder_of_another_user_is_named_and_no_file_in_it_is_called_br
     assert results["status"].stderr == (
         f"error: {file} cannot be used: Permission denied; check permissions or set PAPER_ASSETS_HOME\n"
     )
-    assert f"problem: papers: {file}: Permission denied\n  fix: check permissions" in results["doctor --offline"].stdout
+    assert (
+        f"problem: database: {file}: Permission denied\n  fix: check permissions" in results["doctor --offline"].stdout
+    )
 
 
 def test_a_deleted_warehouse_counts_as_empty_and_an_import_restores_it(desk: Desk) -> None:

@@ -1,7 +1,9 @@
 """A command stops on a signal, whatever it is doing, and the same command continues from there (A3, A4)."""
 
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -116,6 +118,19 @@ def desk_with_history(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk.profile("graphs", GRAPHS)
     desk.run("import", str(desk.papers("papers.jsonl", week(["2026-03-02"], each=2))))
     return desk
+
+
+@pytest.mark.parametrize("content", ["'{bad'", "cast(X'ff00fe' as text)"])
+def test_a_history_that_dagster_cannot_decode_is_healed_by_a_reset(desk_with_history: Desk, content: str) -> None:
+    desk = desk_with_history
+    desk.run("run")
+    with closing(sqlite3.connect(desk.folder / "dagster_home" / "history" / "runs.db")) as file, file:
+        assert file.execute(f"update runs set run_body = {content}").rowcount
+    desk.run("status")
+    desk.profile("graphs", {**GRAPHS, "preferred_authors": [f"Ann {len(content)}"]})
+    assert "reset --history" in desk.refused("run")
+    desk.run("reset", "--history", "--yes")
+    desk.run("run")
 
 
 def test_a_history_whose_creator_was_killed_is_created_again(tmp_path: Path) -> None:

@@ -170,6 +170,9 @@ def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client
     assert not (desk.folder / "profiles" / "roads").exists()
     assert "Profile roads is restored" in client.post("/p/roads/restore", data={"token": TOKEN}).text
     assert desk.content("roads") == desk.content("cars")
+    deleted = client.post("/p/roads/remove", data={"token": TOKEN, "everything": "yes"}).text
+    assert "Everything of roads is deleted" in deleted and "Restore roads" not in deleted
+    assert not list((desk.folder / "profiles").rglob("*roads*"))
 
 
 _HIDDEN_FOCUS = """() => {

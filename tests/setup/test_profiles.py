@@ -15,8 +15,9 @@ from paper_assets.setup.profile_editing import (
     Place,
     add_to_profile,
     create_profile,
-    delete_expired,
+    delete_profile,
     duplicate_profile,
+    expired_profiles,
     profile_names,
     remove_profile,
     removed_profiles,
@@ -152,11 +153,12 @@ def test_a_removed_profile_can_be_restored_for_thirty_days_and_is_then_deleted(p
     assert find_profiles(place.profiles_dir).faults == {}
     later = NOW + timedelta(days=29)
     assert [each.name for each in removed_profiles(place, now=later)] == ["graphs"]
-    assert delete_expired(place, now=later) == []
+    assert expired_profiles(place, now=later) == []
     restore_profile(place, "graphs", now=later)
     assert profile_names(place) == ["graphs"]
     remove_profile(place, "graphs", now=later)
-    assert delete_expired(place, now=later + timedelta(days=30)) == ["graphs"]
+    assert expired_profiles(place, now=later + timedelta(days=30)) == ["graphs"]
+    delete_profile(place, "graphs", ())
     assert not gone.folder.exists()
     with pytest.raises(PaperNotFound, match="no removed profile 'graphs'"):
         restore_profile(place, "graphs", now=later)

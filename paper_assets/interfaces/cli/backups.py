@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError
-from paper_assets.interfaces.cli.terminal import open_warehouse, print_json, print_table, read_settings, say, warn
-from paper_assets.setup.profile_editing import Place, delete_expired
+from paper_assets.interfaces.cli.terminal import (
+    environment,
+    open_warehouse,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+    warn,
+)
+from paper_assets.interfaces.removal import remove_expired
 from paper_assets.stores import backups
 from paper_assets.stores.entered import export_entered, import_entered
 from paper_assets.text.numbers import count_of
@@ -30,7 +38,7 @@ def backup(
     if file is not None and due:
         raise InvalidInput("--due needs no file; it writes into the data folder")
     if due:
-        delete_expired(Place(profiles_dir=home.profiles_dir, home=home.folder, warehouse=home.warehouse), now=now)
+        remove_expired(read_settings(), environment(), now=now)
     if file is not None:
         backups.back_up(home, file)
     else:

@@ -245,6 +245,8 @@ def _scope(
     if only is not None and only not in folders.readable:
         raise InvalidProfile(folders.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
     profiles = {name: profile for name, profile in folders.readable.items() if only in (None, name)}
+    if not profiles and folders.faults:
+        raise InvalidProfile("; ".join(folders.faults.values()))
     if not profiles:
         raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; `paper-assets profile new` makes one")
     today = workspace.clock().date()

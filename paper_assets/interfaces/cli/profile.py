@@ -26,6 +26,7 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
+from paper_assets.interfaces.removal import remove_everything
 from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
 from paper_assets.pipeline.profiles import load_valid_profile
@@ -300,10 +301,24 @@ def edit(
 
 @profile.command()
 def remove(
-    name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+    name: Name,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="For good, at once: with ratings, lists, pages and its history.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove a profile. It is kept for 30 days, with its ratings and lists; `profile restore` brings it back."""
+    """Remove a profile. `profile restore` brings it back for 30 days; then its ratings and lists are deleted too."""
     place = _place()
+    if everything:
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput(f"this deletes {name} for good; confirm with --yes")
+        if not yes and not typer.confirm(f"Delete {name} with its ratings and lists for good?"):
+            return say("Nothing was deleted.")
+        left = remove_everything(read_settings(), environment(), name)
+        say(f"Everything of {name} is deleted.")
+        for sentence in left:
+            say(f"Note: {sentence}.")
+        return None
     profile_editing.existing_profile(place, name)
     if not yes and sys.stdin.isatty() and not typer.confirm(f"Remove the profile {name}?"):
         return say("Nothing was removed.")

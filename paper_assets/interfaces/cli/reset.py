@@ -71,14 +71,18 @@ def _instance_or_none(home: Path, *, on_server: bool) -> Any:
     """
     try:
         instance = open_instance(home)
+        with explained(home):
+            fail_abandoned_runs(instance)
+            busy = runs_in_progress(instance)
+            beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
+    except StoreBusy:
+        raise
     except StoreError:
         if on_server:
             raise
         return None
-    fail_abandoned_runs(instance)
-    if busy := runs_in_progress(instance):
+    if busy:
         raise StoreBusy(f"{busy} is running; let it finish or stop it, then reset")
-    beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
     if max(beats, default=0.0) > datetime.now(UTC).timestamp() - _HEARTBEAT_SECONDS:
         raise StoreBusy("Dagster's daemon uses this history; stop it (`make dev`), wait a minute, then reset")
     return instance

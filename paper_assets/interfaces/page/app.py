@@ -39,7 +39,7 @@ from paper_assets.interfaces.page import (
 from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
 from paper_assets.interfaces.page.guard import Guard
 from paper_assets.interfaces.page.sign_in import SignedIn
-from paper_assets.interfaces.server_guard import THIS_MACHINE
+from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
 from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.settings import Settings
@@ -236,13 +236,18 @@ def serve(settings: Settings, environ: Mapping[str, str], *, port: int, say: Cal
 
 
 def run_until_ended(app: Starlette, listener: socket.socket, **options: Any) -> NoReturn:
-    """Serve until Ctrl-C or SIGTERM, and end the process; `options` are uvicorn's."""
+    """Serve until Ctrl-C or SIGTERM, and end the process; `options` are uvicorn's.
+
+    A connection that never completes its request is closed (server_guard.py).
+    """
     config = uvicorn.Config(
         app,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         ws="none",
+        http=guarded_protocol(Waiting()),
+        backlog=BACKLOG,
         **options,
     )
     uvicorn.Server(config).run(sockets=[listener])

@@ -30,6 +30,7 @@ from paper_assets.interfaces.page.liked_form import (
     wants_search,
 )
 from paper_assets.interfaces.page.profile_form import read_file
+from paper_assets.interfaces.removal import remove_everything
 from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import all_categories, category_name, check_category
@@ -175,8 +176,13 @@ def duplicate(request: Request) -> Response:
 
 
 def remove(request: Request) -> Response:
-    """Remove a profile; it is kept for 30 days."""
+    """Remove a profile; it is kept for 30 days, unless everything of it is to be deleted."""
     name, _ = _managed(request)
+    if request.state.form.get("everything"):
+        desk = desk_of(request)
+        left = remove_everything(desk.settings, desk.environ, name)
+        sentences = " ".join(f"Note: {each}." for each in left)
+        return redirect_with_note(request, "/?all=1", f"Everything of {name} is deleted. {sentences}".strip())
     removed = profile_editing.remove_profile(place_of(desk_of(request)), name, now=now())
     note = f"Profile {name} is removed. You can restore it below until {in_words(removed.until.date())}."
     return redirect_with_note(request, "/?all=1", note)
