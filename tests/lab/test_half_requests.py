@@ -4,11 +4,13 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from paper_assets.interfaces.server_guard import BACKLOG, GuardedProtocol, Waiting
+from tests.desk import Desk
 from tests.lab.invented_lab import call, lab
 
 HALF_HEADER = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
@@ -86,3 +88,17 @@ def test_the_oldest_of_the_address_with_too_many_waiting_connections_is_closed()
 
 class Connection(SimpleNamespace):
     __hash__ = object.__hash__
+
+
+def test_the_desk_closes_a_request_that_is_not_finished_too(tmp_path: Path) -> None:
+    desk = Desk(tmp_path).start_interpreter("start", "--port", "0", "--no-browser", before=waiting_for(1.0))
+    try:
+        assert isinstance(desk.stdout, TextIOWrapper)
+        url = next(word for word in desk.stdout.readline().split() if word.startswith("http://"))
+        with half_requests(url, 1, HALF_HEADER) as [connection]:
+            connection.settimeout(60)
+            with suppress(ConnectionError):
+                assert connection.recv(1) == b""
+    finally:
+        desk.kill()
+        desk.communicate()

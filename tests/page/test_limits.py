@@ -73,7 +73,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     desk.profile(PROFILE, GRAPHS)
     with stored_warehouse(desk.warehouse.path).writing() as connection:
         for table in ("ranking_sets", "previous_ranking_sets", "retrieval_sets", "kept_answers"):  # of invented JSON
-            connection.execute(f"delete from {table}")  # noqa: S608
+            connection.execute(f"delete from {table}")
     with page_client(desk) as client:
         yield client
 

@@ -26,9 +26,16 @@ from paper_assets.setup.profile_editing import (
 )
 from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings
 from paper_assets.stores.paper_merging import merge_papers
-from paper_assets.stores.profiles import add_person, people_file, read_people
+from paper_assets.stores.profiles import (
+    add_person,
+    delete_stored_profile,
+    people_file,
+    read_people,
+    rename_stored_profile,
+)
 from paper_assets.stores.warehouse import Warehouse
 from tests.desk import paper
+from tests.stores.invented_warehouse import PROFILE, stored_warehouse
 
 NOW = datetime(2026, 3, 5, 8, tzinfo=UTC)
 DRAFT = ProfileDraft(name="graphs", interests=("graph learning",))
@@ -126,16 +133,19 @@ def test_a_rename_never_mixes_two_profiles_ratings(place: Place) -> None:
     assert profile_names(place) == ["graphs"]
 
 
-def test_every_table_with_a_profile_is_renamed(place: Place) -> None:
-    create_profile(place, DRAFT, now=NOW)
-    with place.warehouse.reading() as connection:
-        held = connection.execute(
-            "select table_name from duckdb_columns() where column_name = 'profile' and not internal"
-        ).fetchall()
-    from paper_assets.stores import profiles as stored
+def test_every_table_with_a_profile_is_renamed_and_emptied_of_it(tmp_path: Path) -> None:
+    warehouse = stored_warehouse(tmp_path / "warehouse.duckdb")
 
-    named = {statement.split()[1] for statement in stored._RENAMES}
-    assert {name for (name,) in held} <= named
+    def naming(name: str) -> set[str]:
+        with warehouse.reading() as connection:
+            rows = connection.execute("select table_name from duckdb_tables()").fetchall()
+            return {table for (table,) in rows if f"'{name}'" in repr(connection.table(table).fetchall())}
+
+    held = naming(PROFILE)
+    rename_stored_profile(warehouse, PROFILE, "other-name")
+    assert (naming(PROFILE), naming("other-name")) == (set(), held) and len(held) > 12
+    delete_stored_profile(warehouse, "other-name", [])
+    assert naming("other-name") == set()
 
 
 def test_a_copy_has_the_questions_but_sends_nothing(place: Place) -> None:

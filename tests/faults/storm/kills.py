@@ -31,6 +31,7 @@ V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
 
 IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
 HARVEST = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs")
+RATE, EXPORT = ("rate", "graphs", SHEEP, "worth"), ("export", "export")
 RUN, REWRITE = ("run", "--since", DAYS[0]), ("rewrite", SHEEP, "--level", "public")
 
 
@@ -73,7 +74,13 @@ CASES = (
     Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
     Case("harvest", HARVEST, share=2),
-    Case("rating", ("rate", "graphs", SHEEP, "worth"), (IMPORT,), share=2),
+    Case("rating", RATE, (IMPORT,), share=2),
+    Case("backup", ("backup", "copy"), (IMPORT, RATE), share=2, refuses=True),
+    Case("restore", ("restore", "copy", "--yes"), (IMPORT, RATE, ("backup", "copy"), AGAIN)),
+    Case("import of an export", ("import", "export"), (IMPORT, RATE, EXPORT, ("ratings", "erase", "graphs", "--yes"))),
+    Case(
+        "removal of everything", ("profile", "remove", "graphs", "--everything", "--yes"), (IMPORT, RATE), refuses=True
+    ),
 )
 
 

@@ -117,6 +117,7 @@ def _files(home: Path, today: str) -> dict[str, list[str]]:
             if ("output" not in each.parts or each.name.startswith("."))
             and not each.name.endswith(".lock")
             and not re.fullmatch(r"warehouse\.duckdb\.before-\d{4}", each.name)
+            and "replaced" not in each.parts  # what every start of `restore` put aside
         ],
     }
 
