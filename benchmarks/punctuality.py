@@ -176,7 +176,7 @@ def by_announcements() -> Rule:
 
 
 def once_after_two_days(first: date) -> Rule:
-    """Return the rule before: a day is asked for once, at 06:30 UTC two days after it; Sundays repair two weeks."""
+    """Return the rule before: it requests a day once, at 06:30 UTC two days after it; Sundays repair two weeks."""
     hour, asked, repaired = time(6, 30), {first - timedelta(days=1)}, set[date]()
 
     def tick(workspace: Workspace, now: datetime, fetch: Callable[[list[date]], bool]) -> None:

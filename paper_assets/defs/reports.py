@@ -4,7 +4,6 @@ Belongs here: tables, small plots and counts, and the events that carry them. No
 (pipeline/).
 """
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
@@ -12,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from markupsafe import escape
 
 from paper_assets.defs.due import FAILURE, LASTING, PASSING
 from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy, named_error
-from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, Scatter, StackedBars, Table, Value
+from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, StackedBars, Table, Value
 
 ATTENDED = "paper_assets/started_by"  # tag: a person waits for the run at a terminal
 
@@ -84,8 +82,6 @@ def _drawn(value: Value) -> Any:
             return bars(counts, title=title)
         case StackedBars(rows, parts, title):
             return stacked_bars(rows, parts, title=title)
-        case Scatter(points, groups, title):
-            return dg.MetadataValue.md(scatter(points, groups, title=title))
         case Markdown(text):
             return dg.MetadataValue.md(text)
         case Link(url):
@@ -169,44 +165,3 @@ def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, t
         total, negative = sum(sizes[at] for sizes in used.values()), bar(at, -1)
         lines.append((f"{total:.3g}", bar(at, 1) + (f" −{negative}" if negative else ""), row))
     return table(["sum", ", ".join(f"{mark} {name}" for name, mark in marks.items()) or "parts", title], lines)
-
-
-_WIDTH, _TOP = 460, 26  # pixels
-_COLUMNS, _LINE = 4, 14  # of the legend: names in a line, and its height
-_COLOURS = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")
-_LONGEST = 80  # letters of any text in a picture
-
-
-_DOT, _MAP = 3, 190  # pixels of a point, and of the height in which points lie
-
-
-def scatter(points: Any, groups: Sequence[str], *, title: str) -> str:
-    """Return a picture in Markdown: points (n, 2) coloured by group; only the five largest have separate colours."""
-    largest = sorted(set(groups), key=lambda group: (-groups.count(group), group))[:5]
-    low = points.min(axis=0)
-    scale = ((_WIDTH - 20, _MAP) / (points.max(axis=0) - low).clip(min=1e-9)).tolist()
-    names, drawn = [*largest, *(["other"] if set(groups) - {*largest} else [])], [_text(6, 15, title, size=11)]
-    dots: dict[str, list[str]] = {name: [] for name in names}
-    for (x, y), group in zip((points - low).tolist(), groups, strict=True):
-        dot = f"M{10 + x * scale[0]:.1f} {_TOP + _MAP - y * scale[1]:.1f}h{_DOT}v{_DOT}h-{_DOT}z"
-        dots[group if group in dots else "other"].append(dot)
-    below = _TOP + _MAP + 14
-    for number, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
-        x, y = 6 + number % _COLUMNS * (_WIDTH - 12) // _COLUMNS, below + number // _COLUMNS * _LINE
-        drawn.append(f'<path fill="#{colour}" d="{"".join(dots[name])}M{x} {y}h8v8h-8z"/>{_text(x + 12, y + 8, name)}')
-    return _picture("".join(drawn), below + _LINE * -(-len(names) // _COLUMNS) + 4, title)
-
-
-def _picture(drawn: str, height: int, title: str) -> str:
-    """Return what is drawn as an SVG in a data address, small enough for the event log."""
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'font-family="sans-serif"><path fill="#fff" d="M0 0h{_WIDTH}v{height}H0z"/>{drawn}</svg>'
-    )
-    return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode('ascii')})"
-
-
-def _text(x: float, y: float, text: str, *, size: int = 9, end: bool = False, middle: bool = False) -> str:
-    anchor = ' text-anchor="end"' if end else ' text-anchor="middle"' if middle else ""
-    visible = "".join(letter for letter in text[:_LONGEST] if letter.isprintable())  # XML knows no control characters
-    return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}"{anchor}>{escape(visible)}</text>'

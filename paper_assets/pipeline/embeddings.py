@@ -1,5 +1,6 @@
 """`paper_embeddings`: the vector of each paper's title and abstract, in DuckDB and in Chroma."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final
@@ -12,6 +13,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.staleness import EMBEDDINGS, embedding_version, partitions_of_days
 from paper_assets.pipeline.step import (
+    Bars,
     Check,
     Checked,
     Columns,
@@ -19,7 +21,6 @@ from paper_assets.pipeline.step import (
     Partition,
     Product,
     Report,
-    Scatter,
     Step,
     Value,
     days_of,
@@ -136,7 +137,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
         return Report("no model", {"dagster/row_count": 0})
     day, model, warehouse = partition.of_day, workspace.load_embedder(), workspace.warehouse
     papers = papers_between(warehouse, day, day)
-    vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=model.name)
+    _, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=model.name)
     values: dict[str, Value] = {
         "dagster/row_count": int(found.sum()),
         "dagster/column_schema": Columns(
@@ -150,15 +151,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
         "dimension": model.dimension,
         "embedded_now": made.details.get(day, 0),
     }
-    if found.sum() >= 3:
-        groups = [(listed or ["none"])[0] for listed in papers.column("categories").to_pylist()]
-        centred = vectors[found] - vectors[found].mean(axis=0)
-        axes = np.linalg.svd(centred, full_matrices=False)[2][:2]
-        values["map"] = Scatter(
-            centred @ axes.T,
-            [group for group, has in zip(groups, found, strict=True) if has],
-            title=f"The papers of {day} by similarity (two principal axes)",
-        )
+    groups = Counter((listed or ["none"])[0] for listed in papers.column("categories").to_pylist())
+    values["categories"] = Bars(dict(groups.most_common(8)), title=f"Papers by first category, {day}")
     version = embedding_version(day_fingerprints(warehouse, day, day).get(day, "empty"), model.name)
     return Report(version, values)
 

@@ -32,7 +32,7 @@ def quiet_until(warehouse: Warehouse, settings: Settings, now: datetime) -> date
 
 
 def has_fetched(warehouse: Warehouse, settings: Settings) -> bool:
-    """Return whether a source has ever answered about a day, whatever categories it was asked for."""
+    """Return whether a source has ever answered about a day, for any categories."""
     sources = calendars_of_sources(settings)
     return any(asked_days(warehouse, source=each, categories=(), since=date.min) for each in sources)
 

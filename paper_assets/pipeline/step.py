@@ -4,7 +4,7 @@ Every step has a `Step` here; the Dagster assets with their data versions, check
 question "is it current?" (`stale`), and the commands `run` and `status` are derived from it. To add an asset, add a
 file with a `Step` and a line in `pipeline/steps.py`, and its `Tracked` to the table in `pipeline/staleness.py`.
 
-A report consists of values that know no interface (tables, bars, scatter plots); defs/reports.py renders them. The
+A report consists of values that know no interface (tables, bars); defs/reports.py renders them. The
 report of each asset is beside its step.
 """
 
@@ -15,8 +15,6 @@ from enum import Enum
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from paper_assets.errors import ClusterUnavailable, PaperAssetsError, RateLimited, StoreBusy, named_error
 from paper_assets.pipeline.workspace import Workspace
@@ -56,15 +54,6 @@ class StackedBars:
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
-    """Points (n, 2), coloured by group."""
-
-    points: NDArray[Any]
-    groups: Sequence[str]
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Markdown:
     """Markdown from this program, in which texts from outside are escaped."""
 
@@ -78,7 +67,7 @@ class Link:
     url: str
 
 
-Value = Table | Columns | Bars | StackedBars | Scatter | Markdown | Link | Path | str | int | float
+Value = Table | Columns | Bars | StackedBars | Markdown | Link | Path | str | int | float
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _report_missing(count: int) -> None:
 def fetch_due(
     workspace: Workspace, instance: Any, days: Sequence[date], *, stop: tuple[type[PaperAssetsError], ...] = STOPS_ALL
 ) -> tuple[list[Made], list[PaperAssetsError]]:
-    """Fetch these days one after the other; return what was made, and the failures; after one of `stop` no more."""
+    """Fetch these days one after the other; return the results and the failures; after one of `stop` no more."""
     made: list[Made] = []
     failures: list[PaperAssetsError] = []
     for day in days:
