@@ -168,6 +168,7 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
             repair(workspace)
         with one_blas_thread():
             made = step.make(workspace, asked, wanted)
+            context.log.info(f"{sum(made.new.values())} of {len(asked)} partitions are new")  # each line is an event
             described = [describe(step, product, workspace, made) for product in products]
             checked = [check_made(step, product, context, workspace, made) for product in products]
         unreported = {each: error for found in described for each, error in found.failures.items()}

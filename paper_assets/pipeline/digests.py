@@ -155,7 +155,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         if isinstance(ready, NotComputed):
             raise ready
         page = written[each] = _write(*ready, settings=settings)
-        workspace.log.info(f"{each}: {'written' if page.new else 'unchanged'}")
         return page.new
 
     new, failures = make_each(partitions, write, progress=workspace.progress)

@@ -87,7 +87,6 @@ def day_by_day(
     prepare: Callable[[Partition], bool],
     work_of: Callable[[Partition], Work],
     verifier: Verifier,
-    on_ranked: Callable[[Partition, bool], None] = lambda partition, new: None,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
     ranking.
@@ -102,9 +101,6 @@ def day_by_day(
                 failed = {each.profile for each in done.failures}
                 asked = [each for each in of_day if each.profile not in failed]
                 _one_day(connection, asked, done, prepare=prepare, work_of=work_of, verifier=verifier)
-                for each in asked:
-                    if each in done.new:
-                        on_ranked(each, done.new[each])
                 if any(isinstance(each, STOPS_ALL) for each in done.failures.values()):
                     break
     except ClusterUnavailable as failure:
@@ -384,7 +380,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         new = prepare(partition)
         if RANKINGS in wanted:
             new = rank_locally(work_of(partition), first)
-            on_ranked(partition, new)
         return new
 
     def refine(partition: Partition) -> bool:
@@ -400,13 +395,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             workspace.log.warning(f"{partition}: {header['llm_note']}")
         return new
 
-    def on_ranked(partition: Partition, new: bool) -> None:
-        workspace.log.info(f"{partition}: {'ranked' if new else 'unchanged'}")
-
     if workspace.cluster and RANKINGS in wanted:
-        new, failures = day_by_day(
-            workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier, on_ranked=on_ranked
-        )
+        new, failures = day_by_day(workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier)
     else:
         with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:
 

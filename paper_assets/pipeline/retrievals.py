@@ -261,7 +261,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             if model is not None and "fulltext" in data_types(plans):
                 synced = update(workspace.vector_index, warehouse, ["fulltext"], model=model.name)
                 workspace.log.info(f"index: {synced}")
-        new = keep_retrievals(
+        return keep_retrievals(
             warehouse,
             profiles[name],
             partition.of_day,
@@ -271,8 +271,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             daily_answers=workspace.load_daily_answers(),
             settings=settings,
         )
-        workspace.log.info(f"{partition}: {'retrieved' if new else 'unchanged'}")
-        return new
 
     with log_handler(_ToLog(workspace.log)):
         new, failures = make_each(partitions, make)
