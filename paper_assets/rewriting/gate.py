@@ -94,9 +94,9 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
 class CheckedSentences:
     """Represent the check of a rewrite's sentences.
 
-    `dropped` sentences are not supported, although the original has their numbers and names; `unchecked` ones nobody
-    could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the original
-    lacks, in sentences that are not supported and in supported ones.
+    Of the sentences whose numbers and names are all in the original, `dropped` ones are not supported and `unchecked`
+    ones nobody could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the
+    original lacks, in sentences that are not supported and in supported ones.
     """
 
     reasons: tuple[str, ...]
@@ -131,7 +131,10 @@ def check_sentences(
     return CheckedSentences(
         reasons=tuple(f"the original does not say: “{_brief(each)}”" for each in dropped),
         dropped=len(dropped),
-        unchecked=sum(outcome.shown == "unchecked" for outcome in outcomes),
+        unchecked=sum(
+            outcome.shown == "unchecked" and not missing(sentence, source)
+            for sentence, outcome in zip(sentences, outcomes, strict=True)
+        ),
         wrong=tuple(sorted(claims["dropped"])),
         answered=tuple(sorted(claims["supported"] - claims["dropped"] - claims["unchecked"])),
     )

@@ -47,7 +47,7 @@ def asked(**record: Any) -> Any:
 
 def shown_in(request: Request) -> list[dict[str, str]]:
     """The passages of a prompt."""
-    return [json.loads(line) for line in request.turns[0].splitlines() if re.match(r'\{"id": ', line)]
+    return [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number": ')]
 
 
 def gold(text: str) -> dict[str, str]:
@@ -59,7 +59,9 @@ def gold(text: str) -> dict[str, str]:
 
 
 def model(label: Callable[[str], Mapping[str, Any]] = gold) -> Callable[[Request], Step]:
-    return lambda request: says({"labels": [{"id": each["id"], **label(each["text"])} for each in shown_in(request)]})
+    return lambda request: says(
+        {"labels": [{"number": each["number"], **label(each["text"])} for each in shown_in(request)]}
+    )
 
 
 def judge_of(server: LoopbackLLM, kept: dict[str, str] | None = None, **environ: str) -> StanceJudge:
@@ -117,9 +119,9 @@ def test_what_the_model_cannot_quote_counts_for_no_side_and_is_counted(corpus: C
 
 def test_labels_count_only_for_passages_that_were_asked_and_once(corpus: Corpus) -> None:
     def odd(request: Request) -> Step:
-        labels = [{"id": each["id"], **gold(each["text"])} for each in shown_in(request)]
+        labels = [{"number": each["number"], **gold(each["text"])} for each in shown_in(request)]
         twice = {**labels[0], "stance": "supports" if labels[0]["stance"] == "neutral" else "neutral"}
-        return says({"labels": [*labels, twice, {"id": "999", "stance": "supports", "sentence": "x"}, "odd", None]})
+        return says({"labels": [*labels, twice, {"number": 999, "stance": "supports", "sentence": "x"}, "odd", None]})
 
     with loopback_llm(odd) as server:
         for_it, _ = retrieve_balanced(

@@ -82,7 +82,9 @@ def writing(server: LoopbackLLM) -> list[Request]:
     return [request for request in server.requests if not is_check(request)]
 
 
-def checked(request: Request, *, wrong: Sequence[str] = (), explains: Sequence[str] = ()) -> Says:
+def checked(
+    request: Request, *, wrong: Sequence[str] = (), explains: Sequence[str] = (), unsure: Sequence[str] = ()
+) -> Says:
     """A checker that knows the controls, and finds every sentence supported but those with these words."""
     pairs = [json.loads(line) for line in request.turns[0].splitlines() if line.startswith('{"number"')]
     controls = {text: answer for text, _, answer in CONTROLS}
@@ -92,8 +94,9 @@ def checked(request: Request, *, wrong: Sequence[str] = (), explains: Sequence[s
         found = "no" if any(words in text for words in wrong) else "yes"
         return controls.get(text) or ("explains" if any(words in text for words in explains) else found)
 
+    known = [each for each in pairs if not any(words in each["sentence"] for words in unsure)]
     return says(
-        {"pairs": [{"number": each["number"], "answer": answer(each), "words": each["passage"]} for each in pairs]}
+        {"pairs": [{"number": each["number"], "answer": answer(each), "words": each["passage"]} for each in known]}
     )
 
 
@@ -117,10 +120,11 @@ class Play:
     def __init__(self, *scores: int, steps: Mapping[int, Step] | None = None, **more: Any) -> None:
         self.scores, self.steps, self.asked = scores, steps or {}, 0
         self.text = more.get("text", self.text)
+        self.unsure: Sequence[str] = more.get("unsure", ())
 
     def __call__(self, request: Request) -> Step:
         if is_check(request):
-            return checked(request)
+            return checked(request, unsure=self.unsure)
         self.asked += 1
         if self.asked in self.steps:
             return self.steps[self.asked]

@@ -85,7 +85,7 @@ def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> No
 
 
 def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_the_rewrite(command: Command) -> None:
-    with loopback_llm(Play(96, text="Zorvax needs a small memory to count sheep")) as server:
+    with loopback_llm(Play(96, text="Zorvax needs a small memory to count sheep", unsure=("Zorvax",))) as server:
         out, _ = command("2603.00001", "--level", "expert", server=server)
         assert "not found in the original, not checked: Zorvax\n" in out and "expert --release Zorvax" in out
         out, _ = command("2603.00001", "--level", "expert", "--release", "Zorvax", server=server)
