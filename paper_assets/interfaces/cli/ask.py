@@ -89,7 +89,7 @@ def ask(
 
 answers = typer.Typer(
     name="answers",
-    help="Show, ask again, export or remove the answers that you kept.",
+    help="Show, ask again, export or remove the answers that you kept; forget those of language models.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
