@@ -165,8 +165,8 @@ class Digest:
     """One profile's page of a day.
 
     `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `more_likely`: the likely
-    papers that follow the list. `unshown`: listed papers that failed. `also_rewritten`: rewrites of papers in neither.
-    `updated`: when the content last changed, UTC.
+    papers that follow the list. `by_people`: other papers by people whom the reader follows. `unshown`: listed papers
+    that failed. `also_rewritten`: rewrites of other papers. `updated`: when the content last changed, UTC.
     """
 
     profile: str
@@ -176,6 +176,7 @@ class Digest:
     window: str
     entries: tuple[DigestEntry, ...]
     more_likely: tuple[PaperLine, ...]
+    by_people: tuple[PaperLine, ...]
     unshown: tuple[UnshownEntry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -198,11 +199,17 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     versions = _versions(stored.rewrites, config=config, faults=faults)
     entry = _entry_maker(stored, places, versions=versions, titles=titles, orders=order_notes(shown, header))
     listed, unshown = _entries(shown, entry, places=places, faults=faults)
-    more = _each(
-        ranking.more_likely,
-        lambda row: line_of(row, _paper(row["paper_id"], stored, titles), header),
-        named=lambda row: one_line(row["paper_id"]),
-        faults=faults,
+    matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
+    more, people = (
+        _each(
+            rows,
+            lambda row: line_of(
+                row, _paper(row["paper_id"], stored, titles), header, matched.get(row["paper_id"], Matched())
+            ),
+            named=lambda row: one_line(row["paper_id"]),
+            faults=faults,
+        )
+        for rows in (ranking.more_likely, ranking.by_people)
     )
     changes = _each(
         stored.changes,
@@ -228,6 +235,7 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
         window=window(len(stored.candidates), reasons_of(stored.candidates)),
         entries=listed,
         more_likely=more,
+        by_people=people,
         unshown=unshown,
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),

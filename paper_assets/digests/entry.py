@@ -15,7 +15,6 @@ from paper_assets.errors import PaperAssetsError
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
-from paper_assets.ranking.dimensions import same_person
 from paper_assets.ranking.explain import nearest_is_liked, order_as_sum, order_name, order_parts, why
 from paper_assets.ranking.final_list import order_value
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
@@ -29,6 +28,7 @@ from paper_assets.sources.table import html_of, page_of, source_of
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import Attempt, RewriteItem
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.names import maybe_same_person
 from paper_assets.text.tex import MathText, hold_formulas, readable, release_formulas
 
 
@@ -232,7 +232,7 @@ def _where(found: Sequence[bool], names: Sequence[str]) -> tuple[str, ...]:
 
 def _followed(authors: Sequence[str], preferred: Sequence[str]) -> tuple[str, ...]:
     return (
-        _where(np.asarray(same_person(authors, preferred).any(axis=1)).tolist(), authors)
+        _where(np.asarray(maybe_same_person(authors, preferred).any(axis=1)).tolist(), authors)
         if authors and preferred
         else ()
     )
@@ -420,7 +420,9 @@ class DigestEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperLine:
-    """One paper beside the list, in one line; `level` and `dots` as in `DigestEntry`."""
+    """One paper beside the list, in one line; `level` and `dots` as in `DigestEntry`; `people`: its authors whom the
+    reader follows.
+    """
 
     rank: int
     paper_id: str
@@ -429,10 +431,12 @@ class PaperLine:
     url: str | None
     level: str
     dots: int
+    people: str
 
 
-def line_of(row: Mapping[str, Any], paper: Paper, header: Mapping[str, Any]) -> PaperLine:
+def line_of(row: Mapping[str, Any], paper: Paper, header: Mapping[str, Any], matched: Matched) -> PaperLine:
     """Build the line of a paper from its `row` in the ranking."""
+    people = enumerated(matched.authors) if matched.authors else ""
     link, level = source_link(paper.paper_id), level_of_row(row, header)
     return PaperLine(
         rank=row["rank"],
@@ -442,6 +446,7 @@ def line_of(row: Mapping[str, Any], paper: Paper, header: Mapping[str, Any]) -> 
         url=link.url if link else None,
         level=level.name if level else "",
         dots=level.dots if level else 0,
+        people=f"perhaps {people}" if people and "PERHAPS_AUTHOR" in row["tags"] else people,
     )
 
 
@@ -495,6 +500,7 @@ def _tags(row: Mapping[str, Any], matched: Matched) -> tuple[tuple[str, str], ..
     named = {
         "SEMANTIC_HIGH_MATCH": name and f"very close to {nearest}",
         "PREFERRED_AUTHOR": matched.authors and f"by {enumerated(matched.authors)}, whom you follow",
+        "PERHAPS_AUTHOR": matched.authors and f"perhaps by {enumerated(matched.authors)}, whom you follow",
         "PREFERRED_INSTITUTION": matched.institutions and f"from {enumerated(matched.institutions)}, which you follow",
         "MUST_KEYWORD_MATCH": matched.keywords and f"your keywords: {enumerated(matched.keywords)}",
     }

@@ -67,6 +67,9 @@ def mail_text(digest: Digest, *, desk: str | None = None) -> str:
         left = len(digest.more_likely) - len(more)
         more += [f"and {left} more"] if left else []
         parts.append("\n".join([f"{len(digest.more_likely)} more likely", *more]))
+    if digest.by_people:
+        lines = [f"{paper.title} ({paper.people or paper.authors}) {paper.url or ''}" for paper in digest.by_people]
+        parts.append("\n".join(["By people you follow", *(_hanging("- ", line) for line in lines)]))
     parts += [_evidence(each) for each in digest.evidence]
     if desk and is_public(desk):
         parts.append(f"Rate, ask and decide on the desk:\n{desk}")

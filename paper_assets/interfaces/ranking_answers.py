@@ -96,12 +96,16 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
         "more_likely": [shown(row) for row in stored.more_likely],
+        "by_people": [shown(row) for row in stored.by_people],
     }
 
 
 def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[str, Any]]:
     """Return by id the stored papers among those of the list, the likely ones that follow it, and the questions."""
-    ids = [*(row["paper_id"] for row in (*stored.listed, *stored.more_likely)), *_about(stored)["questions"]]
+    ids = [
+        *(row["paper_id"] for row in (*stored.listed, *stored.more_likely, *stored.by_people)),
+        *_about(stored)["questions"],
+    ]
     return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
 
@@ -156,10 +160,13 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             {"paper_id": paper_id, "title": papers.get(paper_id, _GONE)["title"]} for paper_id in about["questions"]
         ],
         "papers": [brief(row) for row in stored.listed],
-        "more_likely": [
-            {name: found for name, found in brief(row).items() if name in ("paper_id", "title", "level")}
-            for row in stored.more_likely
-        ],
+        **{
+            group: [
+                {name: found for name, found in brief(row).items() if name in ("paper_id", "title", "authors", "level")}
+                for row in rows
+            ]
+            for group, rows in (("more_likely", stored.more_likely), ("by_people", stored.by_people))
+        },
     }
 
 

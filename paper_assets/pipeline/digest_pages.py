@@ -74,7 +74,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[DigestRo
         for since, then in _earlier(warehouse, profile, day)
     ]
     moves = [move for _, since in changes for move in since.moves]
-    shown = [row["paper_id"] for row in (*ranked.listed, *ranked.more_likely)]
+    shown = list(ranked.places)
     answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
     named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}
     known = papers_from_table(papers_by_id(warehouse, sorted(named)))

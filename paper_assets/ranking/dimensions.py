@@ -3,7 +3,6 @@
 `DIMENSION_TABLE` lists them; weights.py explains how to add one.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,15 +13,10 @@ from numpy.typing import NDArray
 
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in
 from paper_assets.settings import ScoringConfig
-from paper_assets.text.words import normal_form
+from paper_assets.text.names import maybe_same_person, name_forms, same_person
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-_NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
-_BETWEEN_NAMES = "\0"
-# All characters that are used as the apostrophe of O'Connor: typed, typographic, modifiers, primes, spacing accents.
-_APOSTROPHES = str.maketrans(dict.fromkeys("'`´‘’‛ʹʻʼʽˈˊˋ′‵＇", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,39 +49,35 @@ def must_keywords(found: Bools) -> Floats:
 
 
 def author_trust(table: pa.Table, preferred: Sequence[str]) -> Floats:
-    """Return (n,) 1 if a preferred author is among the authors, else 0; 1 for all if no author is preferred.
+    """Return (n,) 1 if a preferred author is among the authors (`same_person`), else 0; 1 for all if none is preferred.
 
-    Two names are the same if their `name_form` is equal, with or without the middle initials of one of them:
-    `Maria K. O'Connor` is `Maria O’Connor`, but not `Maria L. O'Connor`. `J. Smith` is not `John Smith`, because the
-    initial fits too many people; a profile that means both names both.
+    `J. Smith` is not `John Smith` here, because the initial fits too many people; `perhaps_followed` says "perhaps".
     """
-    if not preferred:
-        return np.ones(table.num_rows)
-    authors = table.column("authors").combine_chunks()
-    names = pc.list_flatten(authors).dictionary_encode()
-    candidates = np.flatnonzero(_may_be(names.dictionary, preferred))
-    matching = candidates[same_person(names.dictionary.take(candidates).to_pylist(), preferred).any(axis=1)]
-    trust = np.zeros(table.num_rows)
-    trust[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), matching)]] = 1.0
-    return trust
+    return _by_author(table, preferred, same_person).astype(np.float64) if preferred else np.ones(table.num_rows)
 
 
-def same_person(names: Sequence[str], preferred: Sequence[str]) -> Bools:
-    """Return (n, k) whether each name is that of each preferred author, by the rule of `author_trust`."""
-    same = np.zeros((len(names), len(preferred)), dtype=bool)
-    preferred_forms = [(form, _without_initials(form)) for form in _name_forms(preferred)]
-    endings = {form.rpartition(" ")[2] for form, _ in preferred_forms}
-    for row, form in enumerate(_name_forms(names)):
-        if form and form.rpartition(" ")[2] in endings:  # few names reach this comparison
-            short = _without_initials(form)
-            same[row] = [
-                form in (full, without_initials) or short == full for full, without_initials in preferred_forms
-            ]
-    return same
+def perhaps_followed(table: pa.Table, preferred: Sequence[str]) -> Bools:
+    """Return (n,) whether a preferred author may be among the authors (`maybe_same_person`)."""
+    return _by_author(table, preferred, maybe_same_person)
+
+
+def _by_author(
+    table: pa.Table, preferred: Sequence[str], same: Callable[[Sequence[str], Sequence[str]], Bools]
+) -> Bools:
+    """Return (n,) whether a preferred author is among the authors, by a rule that compares names."""
+    found = np.zeros(table.num_rows, dtype=bool)
+    if preferred:
+        authors = table.column("authors").combine_chunks()
+        names = pc.list_flatten(authors).dictionary_encode()
+        candidates = np.flatnonzero(_may_be(names.dictionary, preferred))
+        matching = candidates[same(names.dictionary.take(candidates).to_pylist(), preferred).any(axis=1)]
+        found[pc.list_parent_indices(authors).to_numpy()[np.isin(names.indices.to_numpy(), matching)]] = True
+    return found
 
 
 def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
-    """Return (n,) which names could be a preferred one: those not in ASCII, and those with the last word of one.
+    """Return (n,) which names could be a preferred one: those not in ASCII, and those with the first or last word of
+    one.
 
     A fast first pass in Arrow: only the names that it returns are compared by `name_form`.
     """
@@ -95,8 +85,11 @@ def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
     plain = pc.ascii_lower(names)
     for apostrophe in "'`":
         plain = pc.replace_substring(plain, apostrophe, "")
-    for ending in {form.rpartition(" ")[2] for form in _name_forms(preferred)} - {""}:
-        possible |= pc.match_substring(plain, ending).to_numpy(zero_copy_only=False)
+    forms = name_forms(preferred)
+    last = {form.rpartition(" ")[2] for form in forms}
+    first = {form.partition(" ")[0] for form in forms if form.find(" ") > 1}  # the family name, in some countries
+    for word in (last | first) - {""}:
+        possible |= pc.match_substring(plain, word).to_numpy(zero_copy_only=False)
     return possible
 
 
@@ -146,35 +139,3 @@ DIMENSION_TABLE = (
     ),
 )
 DIMENSIONS_IN_WORDS = {dimension.name: dimension.words for dimension in DIMENSION_TABLE}
-
-
-def name_form(name: str) -> str:
-    """Return a name in the form in which names are compared: `Müller, J.-P.` becomes `j p muller`."""
-    return _name_forms([name])[0]
-
-
-def _name_forms(names: Sequence[str]) -> list[str]:
-    """Return the `name_form` of each name, normalized in one pass over all of them."""
-    if not names:
-        return []
-    joined = normal_form(
-        _BETWEEN_NAMES.join(name.replace(_BETWEEN_NAMES, " ") for name in names).translate(_APOSTROPHES)
-    )
-    forms = joined.replace(".", " ").split(_BETWEEN_NAMES)
-    return [" ".join((_given_name_first(form) if "," in form else form).split()) for form in forms]
-
-
-def _given_name_first(form: str) -> str:
-    """Return `muller, j p, jr` as `j p muller jr`."""
-    parts = [part.strip() for part in re.split(",", form)]
-    suffixes = [part for part in parts[1:] if part in _NAME_SUFFIXES]
-    given = [part for part in parts[1:] if part not in _NAME_SUFFIXES]
-    return " ".join([*given, parts[0], *suffixes])
-
-
-def _without_initials(form: str) -> str:
-    """Return the name without middle initials; unchanged if it begins with an initial or has fewer than three words."""
-    first, *others = form.split() or [""]
-    if len(first) == 1 or len(others) < 2:
-        return form
-    return " ".join([first, *(part for part in others[:-1] if len(part) > 1), others[-1]])

@@ -14,9 +14,10 @@ If relevance is a probability p (in every interest mode except `seed`), the rule
    are not listed.
 3. Variety. In the ranking mode `diversity`, and for idea_generation, a paper similar to one placed above it loses
    points (`scoring.py`).
-4. Interests. An interest with a likely paper, but none in the list, gets the place of the lowest paper that can leave,
+4. People. Likely papers by followed authors are always in the list, in the place of the lowest ones.
+5. Interests. An interest with a likely paper, but none in the list, gets the place of the lowest paper that can leave,
    if its paper is about as likely (`_with_every_interest`); at most a third of the places.
-5. Contrast. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
+6. Contrast. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
 
 Without a floor (mode `seed`, or no profile) the final score alone decides.
 """
@@ -85,6 +86,7 @@ class Scored:
     by_interest: Floats
     vectors: NDArray[np.float32] | None
     floor: float | None
+    followed: Bools | None = None  # (n,) by an author that the reader follows, or perhaps; None: none is
     shift: Floats | None = None
     preference_weight: float = 0.0  # points of log odds that a point of the score beside relevance counts
     probability_cap: float | None = None  # from here on probabilities count the same
@@ -212,7 +214,11 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
         penalty, final = np.where(repeats, deduction, 0.0), np.where(repeats, lowered, final)
     keys = [] if scored.floor is None else [_tiers(scored), scored.match(final)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
-    order, entered = _with_every_interest(order, scored, places=places, most=options.top_k // 3)
+    people = np.zeros(len(order), dtype=bool) if scored.followed is None else scored.followed & scored.likely
+    if people.any():
+        inside = np.isin(order, [*order[people[order]], *order[~people[order]]][:places])
+        order = np.concatenate([order[inside], order[~inside]])
+    order, entered = _with_every_interest(order, scored, people, places=places, most=options.top_k // 3)
     return FinalList(
         order=order, shown=places, final=final, diversity_penalty=penalty, interest_places=entered, contrast=None
     )
@@ -238,19 +244,21 @@ def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, 
     return ranked[0], ranked[1]
 
 
-def _with_every_interest(order: Rows, scored: Scored, *, places: int, most: int) -> tuple[Rows, dict[int, int]]:
+def _with_every_interest(
+    order: Rows, scored: Scored, people: Bools, *, places: int, most: int
+) -> tuple[Rows, dict[int, int]]:
     """Let interests without a likely paper in the first `places` of an order take a place, in the profile's order.
 
-    The best likely paper of the interest enters, and the lowest paper leaves that is not the only one of an interest,
-    if the newcomer is about as likely. At most `most` papers enter; otherwise the order of papers is kept. Returns the
-    new order, and by row number the interest that each paper entered for.
+    The best likely paper of the interest enters, and the lowest paper leaves that is not the only one of an interest
+    and not by `people` (n,) whom the reader follows, if the newcomer is about as likely. At most `most` papers enter;
+    otherwise the order of papers is kept. Returns the new order, and by row number the interest of each newcomer.
     """
     serves, relevance = (scored.by_interest >= LIKELY) & scored.likely[:, None], scored.relevance
     listed: list[int] = order[:places].tolist()
     entered: dict[int, int] = {}
     for interest in np.flatnonzero(serves.any(axis=0) & ~serves[listed].any(axis=0)).tolist():
         needed = serves[listed].sum(axis=0) == 1
-        leaver = next((row for row in reversed(listed) if not (serves[row] & needed).any()), None)
+        leaver = next((row for row in reversed(listed) if not people[row] and not (serves[row] & needed).any()), None)
         newcomer = int(order[np.argmax(serves[order, interest])])
         if leaver is None or len(entered) >= most or serves[listed, interest].any():
             continue

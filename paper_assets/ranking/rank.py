@@ -18,7 +18,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.profile import Profile, ProfileContent, RankingOptions, understood
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
-from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts
+from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts, perhaps_followed
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
 from paper_assets.ranking.final_list import FinalList, Scored, final_list, list_order
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
@@ -293,6 +293,7 @@ def _facts(
         code=repository,
         project_page=page,
         downloaded=downloaded,
+        perhaps_followed=perhaps_followed(candidates, content.preferred_authors if content and own else ()),
         must_found=must_found,
         soft_found=soft_found,
         soft_keywords=soft,
@@ -327,6 +328,7 @@ def _scored(
         by_interest=relevance.by_interest,
         vectors=vectors,
         floor=queries.floor if queries else None,
+        followed=facts.perhaps_followed,
         preference_weight=scoring.implementation_preference_weight
         if options.purpose == "implementation"
         else scoring.preference_weight,

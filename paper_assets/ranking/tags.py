@@ -33,6 +33,7 @@ CONTRASTIVE_IN_WORDS = {
 IN_WORDS = {
     "SEMANTIC_HIGH_MATCH": "very close to your interests",
     "PREFERRED_AUTHOR": "by an author you follow",
+    "PERHAPS_AUTHOR": "perhaps by an author you follow",
     "PREFERRED_INSTITUTION": "from an institution you follow",
     "CODE_AVAILABLE": "code is published",
     "VERY_RECENT": "very recent",
@@ -65,6 +66,7 @@ class TagFacts:
     code: Bools
     project_page: Bools
     downloaded: Bools
+    perhaps_followed: Bools  # a followed author may be among the authors
     must_found: Bools
     soft_found: Bools
     soft_keywords: Sequence[str]
@@ -89,6 +91,7 @@ def tags_of(evidence: TagFacts) -> pa.ListArray:
     tagged = {
         "SEMANTIC_HIGH_MATCH": column["semantic_relevance"] >= scoring.high_match,
         "PREFERRED_AUTHOR": (column["author_trust"] == 1.0) & bool(content and content.preferred_authors),
+        "PERHAPS_AUTHOR": evidence.perhaps_followed & (column["author_trust"] < 1.0),
         "PREFERRED_INSTITUTION": (column["institution_trust"] == 1.0)
         & bool(content and content.preferred_institutions),
         "CODE_AVAILABLE": evidence.code,

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paper_assets.profile import ProfileContent
-from paper_assets.ranking.dimensions import same_person
 from paper_assets.ranking.keywords import distinct, implied_by, keywords_in, matching_nothing, paper_texts
+from paper_assets.text.names import maybe_same_person
 
 DAYS: Final = 30
 UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence of what is without a match
@@ -61,7 +61,7 @@ def unmatched_preferences(preferences: StatedPreferences, papers: pa.Table) -> S
     """Return the preferences that match no paper of the table, which has at least the `columns` of the preferences."""
     return StatedPreferences(
         authors=_without_match(
-            preferences.authors, lambda asked: same_person(_names(papers, "authors").to_pylist(), asked)
+            preferences.authors, lambda asked: maybe_same_person(_names(papers, "authors").to_pylist(), asked)
         ),
         institutions=_without_match(
             preferences.institutions,

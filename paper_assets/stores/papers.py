@@ -197,6 +197,14 @@ class PaperFilters:
         return self != PaperFilters(profile=self.profile)
 
 
+# The words of a name as `text.words.words_in` has them: letters without case and accents, other signs one space.
+_FOLDED_NAME = r"""
+create or replace temp macro folded_name(name) as regexp_replace(translate(
+    replace(replace(replace(replace(strip_accents(lower(name)), 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'),
+    'øłđðħı', 'olddhi'
+), '[^\p{L}\p{N}]+', ' ', 'g')
+"""
+
 _SQL = r"""
 with
 rated as (
@@ -244,9 +252,9 @@ where not withdrawn
     )
     and (
         len($authors) = 0
-        or contains(lower(strip_accents(array_to_string(authors, ' '))), $longest)
+        or contains(folded_name(array_to_string(authors, ' ')), $longest)
         and len(list_filter($authors, lambda name: len(list_filter(authors, lambda author: len(list_filter(
-            name, lambda word: not contains(' ' || replace(lower(strip_accents(author)), '-', ' '), ' ' || word)
+            name, lambda word: not contains(' ' || folded_name(author), ' ' || word)
         )) = 0)) = 0)) = 0
     )
 order by published desc nulls last, paper_id
@@ -258,6 +266,7 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
     authors = [words_in(author) for author in filters.authors]
     longest = max((word for words in authors for word in words), key=len, default="")
     with warehouse.reading() as connection:
+        connection.execute(_FOLDED_NAME)
         found = connection.sql(
             _SQL,
             params={

@@ -47,9 +47,24 @@ class StoredRanking:
         return self.rows.slice(len(self.listed), self.header.get("more_likely") or 0).to_pylist()
 
     @property
+    def by_people(self) -> list[dict[str, Any]]:
+        """Return the rows of other papers that are by people whom the reader follows, or perhaps, by rank (G19).
+
+        A paper that an earlier list has considered is not among them, because it was shown so on that day.
+        """
+        import pyarrow.compute as pc
+
+        tags = self.rows.column("tags").combine_chunks()
+        of_people = pc.is_in(pc.list_flatten(tags), value_set=pa.array(["PREFERRED_AUTHOR", "PERHAPS_AUTHOR"]))
+        found = self.rows.take(pc.unique(pc.list_parent_indices(tags).filter(of_people))).to_pylist()
+        beside = len(self.listed) + (self.header.get("more_likely") or 0)
+        hidden = ("CONSIDERED_BEFORE", "AVOIDED_TOPIC")
+        return [row for row in found if row["rank"] > beside and not any(tag.startswith(hidden) for tag in row["tags"])]
+
+    @property
     def places(self) -> dict[str, int]:
-        """Return the ranks of the papers of `listed` and `more_likely` by id."""
-        return {row["paper_id"]: row["rank"] for row in (*self.listed, *self.more_likely)}
+        """Return the ranks of the papers in the list and beside it by id."""
+        return {row["paper_id"]: row["rank"] for row in (*self.listed, *self.more_likely, *self.by_people)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from paper_assets.digests.evidence import PassageEntry
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import markdown_page
+from paper_assets.profile import ProfileContent
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import RewritingConfig
 from tests.digests.invented import (
@@ -169,7 +170,7 @@ def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful()
         "Not in the original: 42%.",
         "Not in the original, accepted by a person: Finland.",
         "Accepted by a person, although 3 words.",
-        "Direction not checked.",
+        "Not checked against the original.",
     )
     page, text = html_page(found), markdown_page(found)
     assert 'lang="de"' in page and all(line in page for line in (version.by, *version.doubts))
@@ -180,9 +181,9 @@ def test_a_rewrite_says_which_name_was_neither_found_nor_checked() -> None:
     kept = replace(attempt(1, 93), text="Zorvax likes this paper.")
     item = rewrite("public", kept, outcome="passed", kept=1)
     [version] = digest(paper(), rewrites=[item]).entries[0].versions
-    assert version.doubts == ("Not found in the original, not checked: Zorvax.", "Direction not checked.")
+    assert version.doubts == ("Not found in the original, not checked: Zorvax.", "Not checked against the original.")
     [version] = digest(paper(), rewrites=[replace(item, accepted=frozenset({"zorvax"}))]).entries[0].versions
-    assert version.doubts == ("Direction not checked.",)
+    assert version.doubts == ("Not checked against the original.",)
 
 
 def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:
@@ -473,3 +474,22 @@ def test_a_rewrite_of_an_excluded_paper_is_not_shown() -> None:
     assert without_excluded([], [item], papers={}, keywords=["newt"])[1] == [item]
     stored = {item.paper_id: paper(1, paper_id=item.paper_id, abstract="We survey newts.")}
     assert without_excluded([], [item], papers=stored, keywords=["newt"])[1] == []
+
+
+def test_papers_by_followed_people_stand_beside_the_list_in_every_form_whatever_the_topic() -> None:
+    papers = [paper(1), paper(2, authors=("Chris Potts",)), paper(3, authors=("Mina Ogawa", "A. Muller"))]
+    tags = (["VERY_RECENT"], ["PREFERRED_AUTHOR"], ["PERHAPS_AUTHOR"])
+    rows = [
+        row(rank, each.paper_id, shown=rank == 1, tags=of_paper, semantic_relevance=0.01)
+        for rank, (each, of_paper) in enumerate(zip(papers, tags, strict=True), 1)
+    ]
+    content = ProfileContent.model_validate(
+        {"interests": {"primary": ["frogs"]}, "preferred_authors": ["Christopher Potts", "Ana Müller"]}
+    )
+    page = digest(*papers, rows=rows, threshold=0.03, content=content)
+    assert [(line.rank, line.people) for line in page.by_people] == [(2, "Chris Potts"), (3, "perhaps A. Muller")]
+    for text in (markdown_page(page), html_page(page), mail_text(page), mail_html(page)):
+        after = text.partition("By people you follow")[2]
+        assert "part 2" in after and "A. Muller" in after
+    seen = [{**each, "tags": [*each["tags"], "CONSIDERED_BEFORE"]} for each in rows]
+    assert digest(*papers, rows=seen, threshold=0.03, content=content).by_people == ()

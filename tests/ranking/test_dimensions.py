@@ -9,12 +9,12 @@ from paper_assets.ranking.dimensions import (
     author_trust,
     institution_trust,
     must_keywords,
-    name_form,
     practicality,
     recency,
 )
 from paper_assets.ranking.filters import ages_in_days
 from paper_assets.settings import ScoringConfig
+from paper_assets.text.names import name_form
 from paper_assets.weights import DIMENSIONS
 from tests.ranking.invented import paper
 

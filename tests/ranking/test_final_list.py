@@ -118,6 +118,15 @@ def test_the_headline_counts_what_is_shown_and_what_follows() -> None:
     assert headline_of({"levels": None}, 1) == "1 paper for you"
 
 
+def test_a_likely_paper_by_a_followed_person_is_always_in_the_list_and_an_unlikely_one_is_not_lifted() -> None:
+    papers = scored([0.99, 0.98, 0.97, 0.6, 0.4])
+    followed = replace(papers, followed=np.array([False, False, False, True, True]))
+    assert listed(papers).order[:3].tolist() == [0, 1, 2]
+    assert listed(followed).order.tolist() == [0, 1, 3, 2, 4]
+    lanes = replace(followed, by_interest=np.array([[0.9, 0], [0.9, 0], [0, 0.9], [0.9, 0], [0, 0]]))
+    assert 3 in listed(lanes).order[:3]
+
+
 LANES = [[0.9, 0], [0.9, 0], [0.9, 0], [0, 0.9], [0, 0.9]]
 
 

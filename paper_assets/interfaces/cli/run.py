@@ -75,6 +75,8 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
         say(f"also likely: {paper['paper_id']}  {readable(paper['title'])}")
     if left := len(shown["more_likely"][_MOST_LINES:]):
         say(f"and {left} more")
+    for paper in shown["by_people"]:
+        say(f"by people you follow: {paper['paper_id']}  {readable(paper['title'])}")
     if not shown["papers"]:
         say(shown.get("window", "").removesuffix("."))
     if with_why:

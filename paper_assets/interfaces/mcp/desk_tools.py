@@ -119,14 +119,14 @@ class DeskTools(ToolSet):
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
             answer = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
-            papers, answer["more_likely"] = (
+            papers, answer["more_likely"], answer["by_people"] = (
                 [
                     paper
                     if page_of(paper["paper_id"]) == _arxiv_page(paper)
                     else {**paper, "url": page_of(paper["paper_id"])}
                     for paper in answer[name]
                 ]
-                for name in ("papers", "more_likely")
+                for name in ("papers", "more_likely", "by_people")
             )
             del answer["papers"]
             return paged({**answer, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)

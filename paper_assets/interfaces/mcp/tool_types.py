@@ -131,6 +131,7 @@ class TodaysRanking(Paged):
     url: Annotated[str, Field(description="Address of each paper that names no other.")]
     papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
     more_likely: Annotated[list[dict[str, Any]], Field(description="Likely papers that follow the list.")]
+    by_people: Annotated[list[dict[str, Any]], Field(description="Other papers by followed authors.")]
     warnings: list[str]
 
 

@@ -106,7 +106,10 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
     entries = _entries(digest)
-    listed, more = [entry.paper_id for entry in entries], [line.paper_id for line in digest.more_likely]
+    listed, more = (
+        [entry.paper_id for entry in entries],
+        [line.paper_id for line in (*digest.more_likely, *digest.by_people)],
+    )
     papers = papers_from_table(papers_by_id(warehouse, [*listed, *more]))
     warnings, unmet = _warnings(digest)
     missing = missing_model(desk)
@@ -151,7 +154,7 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
 
 def _rows(stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; a row names its interest where the list serves several."""
-    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.more_likely)}
+    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.more_likely, *stored.by_people)}
     several = len({row["nearest"] for row in by_id.values()}) > 1
     rows = {}
     for paper in papers:
