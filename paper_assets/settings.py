@@ -182,7 +182,7 @@ class ScoringConfig:
     literature_review_grace_years: int = 5  # G3
     interest_repeats: tuple[int, int, int] = (3, 2, 1)  # primary, secondary, exploratory, G4
     interest_weights: tuple[float, float, float] = (1.0, 0.7, 0.4)  # the same, of single interests
-    floor: float = 0.03  # G17: the lowest probability of a listed paper
+    floor: float = 0.01  # G17: the lowest probability of a listed paper
     # G17c: points of log odds by which a point of the score beside relevance (keywords, authors, code, recency) moves a
     # paper. Code moves it by 0.75 points; with purpose implementation, where code matters most, by 2.8.
     preference_weight: float = 10.0

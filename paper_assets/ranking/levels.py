@@ -21,7 +21,7 @@ class Level:
 
 
 LEVELS = (
-    Level(name="very likely", dots=3, least=0.85),
+    Level(name="very likely", dots=3, least=0.9),
     Level(name="likely", dots=2, least=LIKELY),
     Level(name="possible", dots=1, least=0.0),
 )
