@@ -12,7 +12,6 @@ import os
 import struct
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import BinaryIO
 
 from duckdb import DuckDBPyConnection
@@ -93,26 +92,3 @@ def _write_back(handle: int, kept: bytes) -> None:
         os.pwrite(handle, rest[_PLACE.size : _PLACE.size + size], start)
         rest = rest[_PLACE.size + size :]
     os.fsync(handle)
-
-
-_HANDLES: dict[Path, int] = {}
-_LOCK = Lock()
-
-
-def file_head(path: Path, size: int) -> bytes | None:
-    """Return the first `size` bytes of a database file, or None if there is no file.
-
-    The handle stays open: closing any handle of a file releases all of the process's locks on that file, DuckDB's among
-    them, and other processes could write while one of our threads reads or writes.
-    """
-    with _LOCK:
-        try:
-            now = path.stat()
-            handle = _HANDLES.get(path)
-            if handle is None or not os.path.samestat(os.fstat(handle), now):
-                _HANDLES[path] = os.open(path, os.O_RDONLY)
-                if handle is not None:
-                    os.close(handle)  # of a file that has been replaced
-        except FileNotFoundError:
-            return None
-        return os.pread(_HANDLES[path], size, 0)

@@ -121,25 +121,6 @@ def rated_profiles(warehouse: Warehouse) -> list[str]:
     return [profile for (profile,) in rows]
 
 
-def days_of_feedback(warehouse: Warehouse) -> list[date]:
-    """Return the days of all papers with a rating or a reading signal ever, in any profile, except imported ones."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select distinct day
-            from papers
-            semi join (
-                select paper_id from ratings where given_in <> 'import'
-                union
-                select paper_id from reading_signals
-            ) using (paper_id)
-            where day is not null
-            order by day
-            """
-        ).fetchall()
-    return [day for (day,) in rows]
-
-
 def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int, int]]:
     """Return for each ranked day how many papers were shown, and how many of these are rated `worth` and `no`."""
     with warehouse.reading() as connection:

@@ -11,7 +11,7 @@ Accepted claims are numbers and names that a person accepted for a paper althoug
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, datetime
 from uuid import uuid4
 
@@ -173,17 +173,6 @@ def _holder_has_ended(holder: str) -> bool:
     return process is not None and is_gone(process)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredDecision:
-    """Represent a decision and its position; `asked_by` are the days and profiles whose rewrites it affects."""
-
-    place: int
-    item: str
-    attempt: int
-    decision: str
-    asked_by: tuple[tuple[date, str], ...]
-
-
 def keep_decision(
     warehouse: Warehouse, item: str, attempt: int, decision: str, *, now: datetime, written: int | None = None
 ) -> bool:
@@ -205,27 +194,6 @@ def keep_decision(
             {"item": item, "attempt": attempt, "decision": decision, "now": stored_time(now)},
         )
     return taken == 1
-
-
-def decisions_after(warehouse: Warehouse, place: int) -> list[StoredDecision]:
-    """Return the decisions after `place`, in the order in which they were made."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with requested as (select day, profile, unnest(items) as item from rewrite_sets)
-            select place, item, attempt, decision, list((day, profile) order by day, profile) filter (day is not null)
-            from rewrite_decisions
-            left join requested using (item)
-            where place > ?
-            group by all
-            order by place
-            """,
-            [place],
-        ).fetchall()
-    return [
-        StoredDecision(place=at, item=item, attempt=attempt, decision=word, asked_by=tuple(asked_by or ()))
-        for at, item, attempt, word, asked_by in rows
-    ]
 
 
 def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:

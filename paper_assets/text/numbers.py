@@ -9,12 +9,3 @@ def count_of(number: int, singular: str, plural: str | None = None) -> str:
 def percent(share: float) -> str:
     """Format a probability or similarity: 83 %; a probability is never shown as certain."""
     return f"{min(max(round(100 * share), 1), 99)} %"
-
-
-def percent_against(share: float, needed: float) -> tuple[str, str]:
-    """Format a share and the one that is needed: in whole percents, or with the decimals that show which is higher."""
-    shown = percent(share), percent(needed)
-    for digits in (1, 2):
-        if shown[0] == shown[1] and share != needed:
-            shown = f"{100 * share:.{digits}f} %", f"{100 * needed:.{digits}f} %"
-    return shown

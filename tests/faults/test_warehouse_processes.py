@@ -14,7 +14,6 @@ import pytest
 
 from paper_assets.errors import StoreBusy, StoreUnwritable
 from paper_assets.paper import Paper
-from paper_assets.stores.checkpoint import file_head
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers, replace_day
 from paper_assets.stores.papers import day_fingerprints, paper_counts, papers_between, summary
@@ -101,28 +100,6 @@ def test_readers_read_together_and_a_writer_waits_for_them(warehouse: Warehouse)
             pass
         answers.send("leave")
         assert replace_day(warehouse, MONDAY, [paper()]).added == 1
-
-
-def write_hastily(answers, path: Path) -> None:  # type: ignore[no-untyped-def]
-    try:
-        with Warehouse(path, deadline=0.3).writing():
-            answers.send("written")
-    except StoreBusy:
-        answers.send("refused")
-
-
-def test_looking_at_the_head_of_the_file_does_not_let_others_write_while_it_is_read(warehouse: Warehouse) -> None:
-    assert summary(warehouse).papers == 0
-    assert file_head(warehouse.path, 12) == warehouse.path.read_bytes()[:12]
-    with warehouse.reading():
-        assert file_head(warehouse.path, 12)
-        with process(write_hastily, warehouse.path) as (_, answers):
-            assert answers.recv() == "refused"
-    content = warehouse.path.read_bytes()
-    warehouse.path.unlink()
-    assert file_head(warehouse.path, 12) is None
-    warehouse.path.write_bytes(b"another file" + content)
-    assert file_head(warehouse.path, 12) == b"another file"
 
 
 ONE, OTHER = (

@@ -13,12 +13,10 @@ import pytest
 from paper_assets.errors import NotComputed
 from paper_assets.processes import this_process
 from paper_assets.stores.rewrite_progress import (
-    StoredDecision,
     asked_by,
     claim_item,
     claimed_items,
     decided_items,
-    decisions_after,
     finish,
     keep_attempt,
     keep_decision,
@@ -216,23 +214,6 @@ def test_a_profile_has_its_rewrites_in_the_order_asked_for_newest_day_first(ware
     assert ask(warehouse, MONDAY, "ann", ["a"])
     assert items_of(warehouse, [(MONDAY, "ann"), (MONDAY, "bob")]) == {(MONDAY, "ann"): ["a"]}
     assert asked_by(warehouse, ["a", "c"]) == {(MONDAY, "ann"): ["a"], (TUESDAY, "ann"): ["a"]}
-
-
-def test_decisions_are_returned_in_order_with_all_profiles_concerned(warehouse: Warehouse) -> None:
-    ask(warehouse, MONDAY, "ann", ["a"])
-    ask(warehouse, MONDAY, "bob", ["a", "b"])
-    for item in "abc":
-        keep_attempt(warehouse, item, attempt(1, 88))
-    assert decisions_after(warehouse, 0) == []
-    keep_decision(warehouse, "c", 1, "retry", now=LATER)
-    keep_decision(warehouse, "a", 1, "accept", now=NOW)
-    decisions_seen = decisions_after(warehouse, 0)
-    assert decisions_seen == [
-        StoredDecision(place=1, item="c", attempt=1, decision="retry", asked_by=()),
-        StoredDecision(place=2, item="a", attempt=1, decision="accept", asked_by=((MONDAY, "ann"), (MONDAY, "bob"))),
-    ]
-    assert decisions_after(warehouse, 1) == decisions_seen[1:]
-    assert decisions_after(warehouse, 2) == []
 
 
 # Claims: one at a time, which ends with its lease or its process (B11)
