@@ -77,7 +77,7 @@ def test_the_servers_context_is_read_and_a_longer_prompt_is_refused_before_it_is
 
 
 def test_a_slow_answer_is_asked_for_once(model_server: ModelServer) -> None:
-    hurried = llm_config(model_server.environ(PAPER_ASSETS_LLM_TIMEOUT="0.05"))
+    hurried = llm_config(model_server.environ(PAPER_ASSETS_LLM_TIMEOUT="0.1"))
     with pytest.raises(LLMUnreachable, match="no answer within") as late:
         LanguageModel(config=hurried).ask(system="Write a long story.", user="Begin.", schema=Note)
     assert late.value.usage.calls == 1

@@ -105,17 +105,20 @@ def test_a_written_answer_states_its_cost_and_shows_only_quotations_that_are_in_
         with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
             page.goto(f"{desk.today}/search?q={quote_plus(QUESTION)}")
             expect(page.locator(".offer")).to_contain_text("invented: at most")
-            expect(page.locator(".offer")).to_contain_text("tokens of prompts")
+            expect(page.locator(".offer")).to_contain_text("calls")
             assert llm.requests == []
             page.get_by_role("button", name="Write an answer").click()
             expect(page.locator(".working")).to_be_visible()
             expect(page.locator(".footnotes li").first).to_be_visible()  # the page does not wait for the model
             keep_picture(page, "ask-running")
+            page.get_by_role("button", name="Cancel").click()
+            page.get_by_role("button", name="Write an answer").click()
+            expect(page.locator(".working")).to_be_visible()
             go_on.set()
             expect(page.locator(".written li")).to_have_count(1)
             expect(page.locator(".written")).to_contain_text("The method is simple.")
             expect(page.locator(".footnotes blockquote")).to_have_text(QUOTE)
-            expect(page.locator("#answer")).to_contain_text("1 sentence without a quotation that its paper contains")
+            expect(page.locator("#answer")).to_contain_text("1 sentence left out: not supported by a quotation")
             page.locator("sup a").click()
             expect(page.locator("#note-1")).to_be_in_viewport()
             keep_picture(page, "ask-written")
