@@ -135,7 +135,7 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
         yield opened
 
 
-MOST_EVENTS = 40_000  # of the history of materializations and checks each: those of about 2,300 lists, 200 MB
+MOST_EVENTS = 40_000  # of the history of materializations and checks each: those of about 2,300 lists, 250 MB
 MOST_RUNS = 5_000  # in the list of runs; 3 kB each
 _SLACK = 1.1  # not at every command
 _KEPT_EMPTY = 0.5  # of a file, before it is made smaller

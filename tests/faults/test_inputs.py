@@ -240,3 +240,12 @@ def test_a_history_that_cannot_be_made_is_named_and_the_settings_are_not_blamed(
     (tmp_path / "history").write_text("", encoding="utf-8")
     with pytest.raises(StoreUnwritable, match=rf"^{tmp_path}/history.* cannot be used: .*; check permissions"):
         open_instance(tmp_path)
+
+
+def test_a_typo_in_the_only_profile_is_named_with_its_file_by_run_and_status(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    file = desk.profile("graphs", '{"interests": {"primary": ["graphs"]},}')
+    desk.run("import", str(desk.papers("papers.jsonl", week(DAYS[:1]))))
+    for command in ("run", "run --profile graphs"):
+        assert f"{file}: not valid JSON at line 1" in desk.refused(*command.split())
+    assert "not valid JSON at line 1" in json.loads(desk.run("status", "--json"))["profiles"]["graphs"]

@@ -1,6 +1,7 @@
 """No address of the page fails, whatever day, number, id or text it holds."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from paper_assets.interfaces.page.app import OPERATOR_ROUTES, ROUTES
+from paper_assets.stores.backups import Home, back_up_into_folder
 from tests.desk import GRAPHS, Desk
 from tests.page.in_process import page_client
 from tests.stores.invented_warehouse import PROFILE, stored_warehouse
@@ -68,12 +70,17 @@ QUERY = st.dictionaries(
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     desk = Desk(tmp_path_factory.mktemp("limits"))
     desk.profile(PROFILE, GRAPHS)
     with stored_warehouse(desk.warehouse.path).writing() as connection:
         for table in ("ranking_sets", "previous_ranking_sets", "retrieval_sets", "kept_answers"):  # of invented JSON
             connection.execute(f"delete from {table}")
+    return desk
+
+
+@pytest.fixture(scope="module")
+def client(desk: Desk) -> Iterator[TestClient]:
     with page_client(desk) as client:
         yield client
 
@@ -94,3 +101,10 @@ def test_no_address_fails_at_the_limits_of_what_it_holds(client: TestClient, dat
 @pytest.mark.parametrize("day", ["0001-01-01", "1900-01-01", "9999-12-31"])
 def test_the_first_and_the_last_day_of_the_calendar_are_no_fault(client: TestClient, address: str, day: str) -> None:
     assert client.get(address.format(profile=PROFILE, day=day)).status_code < 500
+
+
+def test_health_tells_whether_there_is_a_backup(client: TestClient, desk: Desk) -> None:
+    assert "There is no backup yet" in client.get("/health").text
+    home = Home(warehouse=desk.warehouse, folder=desk.settings.home, profiles_dir=desk.settings.profiles_dir)
+    back_up_into_folder(home, now=datetime(2026, 3, 2, tzinfo=UTC))
+    assert "The newest backup is of Monday, 2 March 2026" in client.get("/health").text

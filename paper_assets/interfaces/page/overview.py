@@ -27,6 +27,7 @@ from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.setup.fetch_hours import hours_in_words, next_due
+from paper_assets.stores.backups import backups, time_of
 from paper_assets.stores.harvests import missing_days
 from paper_assets.stores.papers import summary
 
@@ -101,6 +102,7 @@ def show_health(request: Request) -> Response:
         next_fetch=next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone)),
         fetching=is_kept_running(desk),
         home=desk.settings.home,
+        backup=next((time_of(file).date() for file in backups(desk.settings.home)), None),
         sending=sending,
         undelivered=undelivered(desk.workspace, sending) if sending else [],
         job=(job := last_job(desk.settings.home)),
