@@ -55,7 +55,18 @@ def clean_field(text: object) -> str:
     return one_line(re.sub(r"[{}]", "", str(text or "")))
 
 
+def arxiv_named(*texts: object) -> str:
+    """Return the first text with an arXiv id, "" without one. An id alone counts where another of the texts names
+    arXiv, as in `journal = {CoRR}, volume = {abs/2501.12345}`.
+    """
+    fields = [clean_field(text) for text in texts]
+    if not any(re.search(r"arxiv|\bcorr\b", text, re.IGNORECASE) for text in fields):
+        return ""
+    return next((text for text in fields if _arxiv_id(text)), "")
+
+
 def _arxiv_id(text: str) -> str | None:
+    text = text.removeprefix("abs/")
     doi = _ARXIV_DOI.search(text)
     words = (found[1] for found in _ARXIV_WORDS.finditer(text))  # all: "arXiv preprint arXiv:2501.12345"
     for candidate in (text, doi[1] if doi else "", *words):

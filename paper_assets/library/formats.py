@@ -10,6 +10,7 @@ family name, suffix. Two things are added: particles with a capital, as most aut
 suffixes without a comma ("King Jr.").
 """
 
+import codecs
 import json
 import logging
 import re
@@ -21,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.errors import InvalidInput
-from paper_assets.library.entries import Entry, clean_field
+from paper_assets.library.entries import Entry, arxiv_named, clean_field
 from paper_assets.paper import Paper
-from paper_assets.small_files import parse_json, read_text
+from paper_assets.small_files import parse_json, read_small
 from paper_assets.sources.table import page_of
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.tex import readable, readable_words
@@ -130,6 +131,10 @@ _OPENED = "\0"
 _OPEN_COMMAND = re.compile(rf"\\[a-zA-Z]+\*?{_OPENED}")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _BARE = re.compile(r"\\(?:url|href|[\W_])(?:\{[^{}]*\})?|[_^]")  # or a command that may hold them, which stays as it is
+_RIS_BEGIN, _RIS_END = re.compile(r"^(?=TY {1,2}-)", re.MULTILINE), re.compile(r"^ER {1,2}-", re.MULTILINE)
+_RIS_NAMES_ARXIV = (  # T2, M1 and others
+    ("secondary_title", "journal_name", "notes_abstract", "number", "accession_number", "note", "publisher")
+)
 _BIBTEX_STRING = re.compile(r"^[ \t]*@string.*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -149,7 +154,7 @@ def read_library(file: Path) -> list[Entry]:
     if name is None:
         endings = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
         raise InvalidInput(f"{file}: unknown library format; the file name must end in {endings}, .sqlite")
-    text = read_text(file, most_bytes=_MOST_BYTES)
+    text = _decoded(read_small(file, most_bytes=_MOST_BYTES))
     try:
         records = FORMATS[name].read(text)
         entries = [
@@ -158,6 +163,16 @@ def read_library(file: Path) -> list[Entry]:
         return [*entries, *(_lost_bibtex(text, records, file.name) if name == "bibtex" else ())]
     except Exception as fault:  # a third-party parser may raise anything
         raise InvalidInput(f"{file} is not {name}: {' '.join(str(fault).split())[:200]}") from None
+
+
+def _decoded(content: bytes) -> str:
+    """Return the text of a file in UTF-8 or UTF-16, or in the older encoding of Western Europe."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
 
 
 def write_papers(papers: Sequence[Paper], name: str) -> str:
@@ -217,8 +232,7 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
     is_arxiv = str(record.get("archiveprefix", record.get("eprinttype", "arxiv"))).lower() == "arxiv"
     doi = clean_field(record.get("doi"))
     # A note on a published work may be about another paper; without a DOI it says where this one is.
-    places = ("journal", "howpublished") if doi else ("journal", "howpublished", "note")
-    named = (text for place in places if "arxiv" in (text := clean_field(record.get(place))).lower())
+    places = ("journal", "howpublished", "volume") if doi else ("journal", "howpublished", "volume", "note")
     return Entry(
         where=f"{where} ({record.get('ID', 'without a key')})",
         title=one_line(readable_words(str(record.get("title") or ""))),
@@ -226,7 +240,7 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
         authors=tuple(_bibtex_author(name) for name in _bibtex_names(str(record.get("author", ""))) if is_name(name)),
         year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
         doi=doi,
-        arxiv=(clean_field(record.get("eprint")) if is_arxiv else "") or next(named, ""),
+        arxiv=(clean_field(record.get("eprint")) if is_arxiv else "") or arxiv_named(*map(record.get, places)),
         url=clean_field(record.get("url")),
     )
 
@@ -321,7 +335,9 @@ def _in_text(found: "re.Match[str]") -> str:
 def _read_ris(text: str) -> Sequence[Mapping[str, Any]]:
     import rispy
 
-    found: Sequence[Mapping[str, Any]] = rispy.loads(text, skip_unknown_tags=True)
+    records = _RIS_BEGIN.split(text)  # rispy drops a record without an end, and the next one with it
+    whole = [each if _RIS_END.search(each) else f"{each.rstrip()}\nER  - \n" for each in records if each.strip()]
+    found: Sequence[Mapping[str, Any]] = rispy.loads("".join(whole), skip_unknown_tags=True)
     if not found and text.strip():
         raise ValueError("it contains no entries")
     return found
@@ -329,9 +345,7 @@ def _read_ris(text: str) -> Sequence[Mapping[str, Any]]:
 
 def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
     urls = record.get("urls") or [record.get("url", "")]
-    numbers = [str(record.get(name, "")) for name in ("notes_abstract", "number", "accession_number", "journal_name")]
-    notes = record.get("notes") or []
-    arxiv = next((text for text in [*map(str, urls), *numbers, *map(str, notes)] if "arxiv" in text.lower()), "")
+    named = arxiv_named(*urls, *map(record.get, _RIS_NAMES_ARXIV), *(record.get("notes") or ()))
     return Entry(
         where=where,
         title=one_line(str(record.get("title") or record.get("primary_title") or "")),
@@ -343,7 +357,7 @@ def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
         ),
         year=clean_field(record.get("year") or record.get("publication_year"))[:4],
         doi=clean_field(record.get("doi")),
-        arxiv=clean_field(arxiv),
+        arxiv=named,
         url=clean_field(urls[0] if urls else ""),
     )
 
@@ -400,7 +414,7 @@ def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
     dates = issued.get("date-parts") if isinstance(issued, dict) else None
     year = dates[0][0] if isinstance(dates, list) and dates and isinstance(dates[0], list) and dates[0] else ""
     names = [name for name in record.get("author") or () if isinstance(name, dict)]
-    texts = [str(record.get(name, "")) for name in ("number", "archive_location", "archive", "note", "URL")]
+    places = ("number", "archive_location", "archive", "container-title", "publisher", "note", "URL")
     return Entry(
         where=f"{where} ({record.get('id', 'without an id')})",
         title=one_line(str(record.get("title") or "")),
@@ -408,7 +422,7 @@ def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
         authors=tuple(author for name in names if is_name(author := _csl_author(name))),
         year=clean_field(year),
         doi=clean_field(record.get("DOI")),
-        arxiv=clean_field(next((text for text in texts if "arxiv" in text.lower()), "")),
+        arxiv=arxiv_named(*map(record.get, places)),
         url=clean_field(record.get("URL")),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
-from paper_assets.library.entries import Entry, clean_field
+from paper_assets.library.entries import Entry, arxiv_named, clean_field
 from paper_assets.retrying import RetryPolicy, limited, retry_after
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _selected(connection: sqlite3.Connection, selection: Selection) -> list[tupl
 
 
 def _entry(data: Mapping[str, Any], where: str) -> Entry:
-    texts = [str(data.get(name, "")) for name in ("archiveID", "url", "extra", "libraryCatalog", "repository")]
+    places = ("archiveID", "url", "extra", "libraryCatalog", "repository", "publicationTitle", "volume")
     named = [creator for creator in data.get("creators") or () if isinstance(creator, Mapping)]
     return Entry(
         where=where,
@@ -230,8 +230,6 @@ def _entry(data: Mapping[str, Any], where: str) -> Entry:
         ),
         year=clean_field(data.get("date"))[:4],
         doi=clean_field(data.get("DOI")),
-        arxiv=clean_field(
-            next((text for text in texts if "arxiv" in text.lower() and any(map(str.isdigit, text))), "")
-        ),
+        arxiv=arxiv_named(*map(data.get, places)),
         url=clean_field(data.get("url")),
     )

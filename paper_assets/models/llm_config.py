@@ -20,7 +20,7 @@ from paper_assets.settings import LLM_FAULT, LLM_MONTH, LLM_USE_FOLDER
 
 Provider = Literal["openai", "anthropic", "ollama"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
-_DEFAULTS: dict[Provider, tuple[str, str]] = {  # model and address
+DEFAULTS: dict[Provider, tuple[str, str]] = {  # model and address
     "openai": ("gpt-6-luna", "https://api.openai.com/v1"),
     "anthropic": ("claude-sonnet-5-5", "https://api.anthropic.com"),
     "ollama": ("llama3.2", "http://localhost:11434"),
@@ -74,7 +74,7 @@ def llm_config(environ: Mapping[str, str], *, provider: str | None = None, model
         line = f"LLM provider {name[:40]!r} is unknown; use one of {', '.join(PROVIDERS)}"
         raise LLMConfigError(line, variable="LLM_PROVIDER")
     prefix = chosen.upper()
-    default_model, default_url = _DEFAULTS[chosen]
+    default_model, default_url = DEFAULTS[chosen]
     name = (model or "").strip() or values.get(f"{prefix}_MODEL", default_model)
     if not name.isprintable() or len(name) > 200:
         line = f"{prefix}_MODEL must be the name of a model, got {name[:40]!r}"
@@ -130,7 +130,7 @@ def _base_url(url: str, *, provider: Provider) -> str:
     except ValueError:
         valid = False
     if not valid or not url.isprintable() or " " in url:
-        raise LLMConfigError(f"{variable} must be an address like {_DEFAULTS[provider][1]}", variable=variable)
+        raise LLMConfigError(f"{variable} must be an address like {DEFAULTS[provider][1]}", variable=variable)
     if parts.username or parts.password:
         raise LLMConfigError(f"{variable} must not contain a user or password", variable=variable)
     url = url.rstrip("/")

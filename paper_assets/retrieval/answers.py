@@ -53,14 +53,22 @@ def balanced_answer(
     grading = _grading(plan, load_grader, corpus.config)
     judge = load_judge() if plan.asks_for_stances else NO_JUDGE
     found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, rerank=grading.rerank)
-    return answer_of("balanced", plan, found, caller=caller, grading=grading, config=corpus.config)
+    answer = answer_of("balanced", plan, found, caller=caller, grading=grading, config=corpus.config)
+    if plan.by_party:
+        by_party = [{"party": side["side"], "documents": side["documents"]} for side in answer["sides"]]
+        return {**answer, "documents_by_party": by_party}
+    return answer
 
 
 def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader) -> dict[str, Any]:
-    """Answer a plan without its sides: `sides` has one entry, without a `side`. Raises StoreBusy."""
+    """Answer a plan without its sides: `sides` has one entry, without a `side`, and `documents` are its documents.
+
+    Raises StoreBusy.
+    """
     grading = _grading(plan, load_grader, corpus.config)
     found = [retrieve_standard(corpus, plan, caller=caller, rerank=grading.rerank)]
-    return answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)
+    answer = answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)
+    return {**answer, "documents": answer["sides"][0]["documents"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +194,8 @@ def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: Ret
 
 def _document(candidate: Candidate, findings: Findings) -> dict[str, Any]:
     metadata = {name: list(value) if isinstance(value, tuple) else value for name, value in candidate.metadata.items()}
+    if day := metadata.get("date_int"):
+        metadata["date"] = f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
     return {
         "doc_id": candidate.doc_id,
         "page_content": candidate.content,

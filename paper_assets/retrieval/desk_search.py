@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper import Paper, papers_from_table
@@ -20,7 +21,13 @@ from paper_assets.retrieval.search import Corpus, opened, papers_with_phrases, s
 from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.documents import Where
 from paper_assets.stores.embeddings import UNEMBEDDED
-from paper_assets.stores.papers import PaperFilters, find_paper, matching_papers, papers_by_id
+from paper_assets.stores.papers import (
+    PaperFilters,
+    find_paper,
+    matching_papers,
+    papers_by_id,
+    unknown_categories,
+)
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import asks, stem, words_in
 
@@ -95,11 +102,20 @@ def search_desk(
         raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
     filters = _filters(query, profile)
     with opened(corpus) as corpus:
-        return _page(corpus, query, filters, owner=profile if private else None, offset=offset, limit=limit)
+        _check_categories(corpus, query)
+        owner = profile if private else None
+        return _page(corpus, query, filters, profile=profile, owner=owner, offset=offset, limit=limit)
 
 
 def _page(
-    corpus: Corpus, query: SearchQuery, filters: PaperFilters, *, owner: str | None, offset: int, limit: int
+    corpus: Corpus,
+    query: SearchQuery,
+    filters: PaperFilters,
+    *,
+    profile: str | None,
+    owner: str | None,
+    offset: int,
+    limit: int,
 ) -> SearchPage:
     if named := _id_in(query.words):
         paper = find_paper(corpus.warehouse, named)
@@ -111,7 +127,8 @@ def _page(
             named=named,
         )
     if words_in(query.words):
-        only = matching_papers(corpus.warehouse, filters) if filters.restrict else None
+        restricted = filters.restrict or query.excluded
+        only = _without(corpus, matching_papers(corpus.warehouse, filters), query, profile) if restricted else None
         if query.phrases:
             only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=owner, only=only)
         wanted = min(offset + limit + 1, MOST_RESULTS)
@@ -129,7 +146,7 @@ def _page(
     if query.words:
         note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
         return SearchPage(papers=(), matching=0, more=False, notes=(note,))
-    allowed = matching_papers(corpus.warehouse, filters)
+    allowed = _without(corpus, matching_papers(corpus.warehouse, filters), query, profile)
     ids: list[str] = allowed.slice(offset, limit).to_pylist()
     return SearchPage(
         papers=_shown(corpus, [(paper_id, None, None) for paper_id in ids], query),
@@ -137,6 +154,25 @@ def _page(
         more=offset + limit < len(allowed),
         notes=(),
     )
+
+
+def _check_categories(corpus: Corpus, query: SearchQuery) -> None:
+    """Raise InvalidInput for a category that no stored paper has: an empty answer would hide a typing error."""
+    asked = [category for part in (query, *query.excluded) for category in part.categories]
+    if asked and (unknown := unknown_categories(corpus.warehouse, asked)):
+        raise InvalidInput(f"search: category:{unknown[0]} is unknown; no stored paper has it")
+
+
+def _without(corpus: Corpus, ids: pa.Array, query: SearchQuery, profile: str | None) -> pa.Array:
+    """Return the ids that match none of the excluded parts of the query, in their order."""
+    for part in query.excluded:
+        filters = _filters(part, profile)
+        only = matching_papers(corpus.warehouse, filters) if filters.restrict else None
+        if part.phrases:
+            only = papers_with_phrases(corpus, part.phrases, data_types=("abstract",), owner=None, only=only)
+        if only is not None:
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=only)))
+    return ids
 
 
 def _id_in(words: str) -> str | None:

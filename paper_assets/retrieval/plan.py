@@ -162,6 +162,7 @@ class Plan:
     generation_required: bool
     notes: tuple[str, ...]
     answer: bool = False
+    by_party: bool = False  # its sides were named by `party`; the answer has `documents_by_party` too
 
     @property
     def asks_for_stances(self) -> bool:
@@ -171,7 +172,7 @@ class Plan:
     @property
     def content_hash(self) -> str:
         """Return 32 hex digits over everything that can change an answer; equal plans have equal hashes."""
-        values = {name: value for name, value in asdict(self).items() if name != "answer" or value}
+        values = {name: value for name, value in asdict(self).items() if name not in ("answer", "by_party") or value}
         return sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
@@ -216,6 +217,7 @@ def parse_plan(
         generation_required=read.generation_required,
         notes=tuple(notes),
         answer=read.answer,
+        by_party=bool(filters.party),
     )
 
 

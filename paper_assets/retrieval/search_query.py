@@ -1,5 +1,7 @@
 """The query language of the desk's search: words, "phrases" and filters such as `author:` and `from:`.
 
+A minus before any of them excludes what it matches.
+
 To add a filter, add a line to `FILTERS` and its field to `SearchQuery`; the page, the command line and MCP read the
 query through this parser, so that all three accept the same queries and print the same errors.
 """
@@ -7,7 +9,7 @@ query through this parser, so that all three accept the same queries and print t
 import calendar
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import get_close_matches
 from typing import Literal, get_args
@@ -20,7 +22,7 @@ State = Literal["worth", "later", "no", "shown", "unseen"]
 Feature = Literal["code", "pdf"]
 
 LONGEST_QUERY = 1_000  # characters
-_TOKEN = re.compile(r'(?:(?P<key>[A-Za-z]+):)?(?P<value>"[^"]*"?|[^\s"]+)')
+_TOKEN = re.compile(r'(?P<minus>-(?=[^\s-]))?(?:(?P<key>[A-Za-z]+):)?(?P<value>"[^"]*"?|[^\s"]+)')
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "：": ":"})
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 _CATEGORY = re.compile(r"[A-Za-z][A-Za-z-]*(?:\.[A-Za-z-]+)?")
@@ -50,7 +52,7 @@ class SearchQuery:
 
     `words` is the text to rank by (phrases included). Every phrase must occur in the title or abstract. All authors
     must match, any of the categories, any of the states, all of the features. `first` and `last` are days of first
-    submission, both included.
+    submission, both included. A paper that matches one of the `excluded` is not found.
     """
 
     words: str = ""
@@ -63,6 +65,7 @@ class SearchQuery:
     features: tuple[Feature, ...] = ()
     profile: str | None = None
     data_types: tuple[DataType, ...] = ("abstract",)
+    excluded: "tuple[SearchQuery, ...]" = ()
     chips: tuple[Chip, ...] = field(default=(), compare=False)
 
 
@@ -82,6 +85,24 @@ class _Draft:
     profile: str | None = None
     data_types: list[DataType] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)  # of the filters
+    excluded: "list[_Draft]" = field(default_factory=list)
+
+    @property
+    def query(self) -> SearchQuery:
+        """Return the query that has been read, without chips."""
+        return SearchQuery(
+            words=" ".join(self.words),
+            phrases=tuple(dict.fromkeys(self.phrases)),
+            authors=tuple(dict.fromkeys(self.authors)),
+            categories=tuple(dict.fromkeys(self.categories)),
+            first=self.first,
+            last=self.last,
+            states=tuple(dict.fromkeys(self.states)),
+            features=tuple(dict.fromkeys(self.features)),
+            profile=self.profile,
+            data_types=tuple(dict.fromkeys(self.data_types)) or ("abstract",),
+            excluded=tuple(each.query for each in self.excluded),
+        )
 
 
 def parse_search_query(text: str) -> SearchQuery:
@@ -97,9 +118,17 @@ def parse_search_query(text: str) -> SearchQuery:
             raise InvalidInput(f"search: the quotation mark at character {at} is not closed; add a second one")
         inner = value.strip('"').strip() if quoted else value
         read = FILTERS.get(key.lower()) if key else None
-        if read is not None:
+        part = _Draft() if token["minus"] else draft
+        if token["minus"]:
+            draft.excluded.append(part)
             draft.spans.append(token.span())
-            read(draft, inner, f"{key.lower()}: at character {token.start() + 1}")
+        if read is not None:
+            where = f"{key.lower()}: at character {token.start() + 1}"
+            if token["minus"] and read is _read_place and inner.lower() != "profile":
+                raise InvalidInput(f"search: {where}: only in:profile can be excluded")
+            if not token["minus"]:
+                draft.spans.append(token.span())
+            read(part, inner, where)
         elif key and (near := get_close_matches(key.lower(), FILTERS, n=1, cutoff=0.75)):
             raise InvalidInput(
                 f"search: {key}: at character {token.start() + 1} is unknown; did you mean {near[0]}:? "
@@ -110,30 +139,23 @@ def parse_search_query(text: str) -> SearchQuery:
             raise InvalidInput(f"search: {key}: at character {token.start() + 1} is not a filter here; write {instead}")
         elif quoted:
             if key:
-                draft.words.append(key)
+                part.words.append(key)
             if inner:
-                draft.phrases.append(inner)
-                draft.words.append(inner)
+                part.phrases.append(inner)
+                part.words.append(inner)
         else:
-            bare = token[0].strip()
+            bare = token[0].strip().removeprefix("-" if token["minus"] else "")
             if bare in {f"{name}:" for name in FILTERS}:
                 raise InvalidInput(f"search: {bare} at character {token.start() + 1} has no value; write {bare}VALUE")
-            draft.words.append(bare)
+            part.words.append(bare)
+            if token["minus"]:
+                part.phrases.append(bare)
     if draft.first and draft.last and draft.first > draft.last:
         raise InvalidInput(
             f"search: {draft.later_day}: from:{draft.first} is after to:{draft.last}; exchange the two days"
         )
-    return SearchQuery(
-        words=" ".join(draft.words),
-        phrases=tuple(dict.fromkeys(draft.phrases)),
-        authors=tuple(dict.fromkeys(draft.authors)),
-        categories=tuple(dict.fromkeys(draft.categories)),
-        first=draft.first,
-        last=draft.last,
-        states=tuple(dict.fromkeys(draft.states)),
-        features=tuple(dict.fromkeys(draft.features)),
-        profile=draft.profile,
-        data_types=tuple(dict.fromkeys(draft.data_types)) or ("abstract",),
+    return replace(
+        draft.query,
         chips=tuple(
             Chip(text=text[start:end], without=" ".join(f"{text[:start]} {text[end:]}".split()))
             for start, end in draft.spans

@@ -5,10 +5,11 @@ the package takes an error page, a truncated feed or an empty first page for "no
 (`arxiv._feed`), which is why it is pinned below version 5; `read_entry` is the only caller.
 """
 
+import logging
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -23,6 +24,7 @@ from paper_assets.sources.paper_fields import code_url, is_withdrawn
 from paper_assets.sources.polite_http import ask
 from paper_assets.text.cleaning import one_line
 
+_log = logging.getLogger(__name__)
 ATOM = "{http://www.w3.org/2005/Atom}"
 # No entities and no network, for safety; no comments, because a text is read only up to the first one.
 STRICT_XML = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
@@ -35,10 +37,13 @@ _MOST_PAPERS = 30_000  # far beyond any real day: an answer that announces more 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Hold one page of the API: its papers in order, and the total of the query."""
+    """Hold one page of the API: its papers in order, and the total of the query. `faults`: by the id of each entry that
+    is no whole paper.
+    """
 
     papers: tuple[Paper, ...]
     total: int
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 def fetch_day(day: date, *, categories: Sequence[str], url: str, session: requests.Session) -> list[Paper]:
@@ -68,11 +73,15 @@ def parse_feed(content: bytes) -> Feed:
     total = (root.findtext(_TOTAL) or "").strip()
     if not (total.isascii() and total.isdecimal() and len(total) <= _MOST_DIGITS):
         raise IncompleteFeed("arXiv's answer does not say how many papers there are; try again later")
-    try:
-        papers = tuple(cut_to_limits(read_entry(entry)) for entry in root.iterfind(f"{ATOM}entry"))
-    except InvalidPaper as error:
-        raise IncompleteFeed(f"arXiv's answer is faulty: {error}") from None
-    return Feed(papers=papers, total=int(total))
+    papers, faults = list[Paper](), dict[str, str]()
+    for entry in root.iterfind(f"{ATOM}entry"):
+        try:
+            papers.append(cut_to_limits(read_entry(entry)))
+        except InvalidPaper as error:
+            if "arxiv_id" not in error.details:
+                raise IncompleteFeed(f"arXiv's answer is faulty: {error}") from None
+            faults[error.details["arxiv_id"]] = str(error)
+    return Feed(papers=tuple(papers), total=int(total), faults=faults)
 
 
 def is_atom(root: Any) -> bool:
@@ -93,8 +102,10 @@ def read_entry(entry: Any) -> Paper:
         raise InvalidPaper(f"entry id {error}") from None
     except (ValueError, OverflowError):
         raise InvalidPaper(f"entry {paper_id}: a date cannot be read") from None
-    if result is None or not title:
-        raise InvalidPaper(f"entry {paper_id}: title, published or updated is missing")
+    if not title:
+        raise InvalidPaper(f"entry {paper_id} has no title", details={"arxiv_id": paper_id})
+    if result is None:
+        raise InvalidPaper(f"entry {paper_id}: published or updated is missing")
     comment, abstract = _one_line(result.comment), _one_line(result.summary) or ""
     authors = [name for author in result.authors if (name := _one_line(author.name))]
     affiliations = [place for author in result.authors for text in author.affiliation if (place := _one_line(text))]
@@ -141,15 +152,20 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
 
 
 def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) -> list[Paper]:
-    """Fetch all pages of a query, each paper once in its newest version. Raises IncompleteFeed if any is missing."""
+    """Fetch all pages of a query, each paper once in its newest version. Raises IncompleteFeed if any is missing.
+
+    An entry that is no whole paper is left out, and the log names it.
+    """
     papers: dict[str, Paper] = {}
+    faults: dict[str, str] = {}
     totals: set[int] = set()
     received = pages = 0
     while True:
         feed = feed_page(query, start=received, size=_PAGE, url=url, session=session)
         totals.add(feed.total)
         pages += 1
-        received += len(feed.papers)
+        received += len(feed.papers) + len(feed.faults)
+        faults |= feed.faults
         for paper in feed.papers:
             known = papers.get(paper.paper_id)
             if known is None or paper.version > known.version:
@@ -157,11 +173,13 @@ def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) ->
         if feed.total > _MOST_PAPERS:
             raise IncompleteFeed(f"arXiv announced {feed.total} papers for one day; it has ignored the query")
         # Short pages are continued where they end, but only up to a limit.
-        if not feed.papers or received >= feed.total or pages > 3 + 2 * feed.total // _PAGE:
+        if not (feed.papers or feed.faults) or received >= feed.total or pages > 3 + 2 * feed.total // _PAGE:
             break
-    if totals != {len(papers)}:
+    if totals != {len(papers.keys() | faults.keys())}:
         announced = " then ".join(map(str, sorted(totals)))
         raise IncompleteFeed(f"arXiv announced {announced} papers and gave {len(papers)}; fetch the day again later")
+    for fault in faults.values():
+        _log.warning("left out: %s", fault)
     return list(papers.values())
 
 

@@ -285,6 +285,23 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
     return found["paper_id"].combine_chunks()
 
 
+def unknown_categories(warehouse: Warehouse, categories: Sequence[str]) -> list[str]:
+    """Return those that no stored paper has; an archive (`stat`) counts as known with any of its categories."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            with known as (select distinct lower(unnest(categories)) as category from papers)
+            select asked
+            from unnest($asked::varchar[]) as given (asked)
+            where not exists (
+                from known where category = lower(asked) or starts_with(category, lower(asked) || '.')
+            )
+            """,
+            {"asked": list(categories)},
+        ).fetchall()
+    return [category for (category,) in rows]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """Report the content of the warehouse: papers (`undated`: of unknown day), vectors by model, rankings by

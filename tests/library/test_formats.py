@@ -219,6 +219,7 @@ def test_bibtex_entries_that_cannot_be_read_are_listed_with_their_line_and_hide_
         (r"howpublished={\url{https://arxiv.org/abs/2501.12345v2}}", "2501.12345"),
         ("note={arXiv:2501.12345}", "2501.12345"),
         ("journal={arXiv preprint arXiv:2501.12345}", "2501.12345"),
+        ("journal={CoRR}, volume={abs/2501.12345}", "2501.12345"),
         ("note={Extends arXiv:2501.12345}, doi={10.1000/abc}", "doi:10.1000/abc"),
         ("eprint={2501.12345}, eprinttype={jstor}, doi={10.1000/abc}", "doi:10.1000/abc"),
     ],
@@ -229,6 +230,48 @@ def test_bibtex_names_an_arxiv_id_in_any_of_its_fields_and_overrides_months_sile
     (tmp_path / "own.bib").write_text(f'@string{{jan = "1"}}\n@misc{{a, title={{T}}, {fields}}}', encoding="utf-8")
     assert [library_id(entry) for entry in read_library(tmp_path / "own.bib")] == [expected]
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ("T2  - arXiv preprint arXiv:2501.12345", "2501.12345"),
+        ("T2  - arXiv\nM1  - 2501.12345", "2501.12345"),
+        ("M1  - arXiv:2501.12345", "2501.12345"),
+        ("T2  - Nature\nM1  - 2501.12345", None),
+    ],
+)
+def test_ris_names_an_arxiv_id_in_any_of_its_fields(tmp_path: Path, record: str, expected: str | None) -> None:
+    (tmp_path / "own.ris").write_text(f"TY  - JOUR\n{record}\nER  - \n", encoding="utf-8")
+    assert [library_id(entry) for entry in read_library(tmp_path / "own.ris")] == [expected]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"container-title": "arXiv:2501.12345"}, {"container-title": "arXiv", "number": "2501.12345v2"}]
+)
+def test_csl_names_an_arxiv_id_in_any_of_its_fields(tmp_path: Path, fields: dict[str, str]) -> None:
+    (tmp_path / "own.json").write_text(json.dumps([{"id": "a", "title": "T", **fields}]), encoding="utf-8")
+    assert [library_id(entry) for entry in read_library(tmp_path / "own.json")] == ["2501.12345"]
+
+
+def test_a_record_of_ris_without_an_end_is_read_and_so_is_the_next(tmp_path: Path) -> None:
+    text = "TY  - JOUR\nTI  - First\nTY  - JOUR\nTI  - Second\nER  - \nTY  - JOUR\nTI  - Third\n"
+    (tmp_path / "own.ris").write_text(text, encoding="utf-8")
+    assert [entry.title for entry in read_library(tmp_path / "own.ris")] == ["First", "Second", "Third"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("own.bib", "@misc{a, title={Flüsse in Öl}}"),
+        ("own.ris", "TY  - JOUR\nTI  - Flüsse in Öl\nER  - \n"),
+        ("own.json", '[{"title": "Flüsse in Öl"}]'),
+    ],
+)
+def test_a_library_is_read_in_its_encoding(tmp_path: Path, name: str, text: str, encoding: str) -> None:
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    assert [entry.title for entry in read_library(tmp_path / name)] == ["Flüsse in Öl"]
 
 
 @pytest.mark.parametrize(

@@ -299,6 +299,19 @@ def test_an_answer_is_graded_or_a_list_of_links_as_the_plan_asks(corpus: Corpus)
         assert "graded" not in side
 
 
+def test_sides_named_as_parties_are_answered_under_that_name_too(corpus: Corpus) -> None:
+    asked = plan(filters={"party": ["cs.CL", "cs.LG"]}, generation_required=False)
+    answer = balanced_answer(corpus, asked, caller=ANYBODY, load_grader=lambda: similarity_grader(None))
+    assert [each["party"] for each in answer["documents_by_party"]] == ["cs.CL", "cs.LG"]
+    assert [each["documents"] for each in answer["documents_by_party"]] == [s["documents"] for s in answer["sides"]]
+    metadata = answer["documents_by_party"][0]["documents"][0]["metadata"]
+    assert metadata["date"].replace("-", "") == f"{metadata['date_int']}"
+    named = plan(filters={"sides": ["cs.CL", "cs.LG"]}, generation_required=False)
+    assert "documents_by_party" not in balanced_answer(
+        corpus, named, caller=ANYBODY, load_grader=lambda: similarity_grader(None)
+    )
+
+
 def test_without_any_model_to_grade_the_documents_are_returned_with_a_note(corpus: Corpus) -> None:
     answer = balanced_answer(corpus, plan(generation_required=True), caller=ANYBODY, load_grader=no_grader)
     assert answer["notes"] == ["not graded: no model is here"]

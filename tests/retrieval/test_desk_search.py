@@ -128,6 +128,12 @@ def test_words_rank_by_meaning_and_words_and_withdrawn_papers_are_left_out(corpu
         ("has:code", [BUSES]),
         ("has:pdf", [MAPS]),
         ("in:lab", []),
+        ("-category:cs.LG", [BUSES]),
+        ("-author:Ada", [SPACE]),
+        ("-is:worth -has:code", [SPACE]),
+        ("category:cs.LG -from:2026-03-04", [MAPS]),
+        ('-"optimal transport"', [SPACE, BUSES]),
+        ("-bus", [SPACE, MAPS]),
     ],
 )
 def test_filters_are_exact_and_newest_papers_come_first(corpus: Corpus, query: str, expected: list[object]) -> None:
@@ -137,6 +143,18 @@ def test_filters_are_exact_and_newest_papers_come_first(corpus: Corpus, query: s
 def test_words_are_ranked_within_the_filters(corpus: Corpus) -> None:
     assert ids(find(corpus, "transport category:cs.CY")) == [BUSES.paper_id]
     assert search_desk(corpus, parse_search_query("transport category:cs.CY"), profile="lab").matching == 1
+
+
+def test_an_excluded_part_takes_its_papers_out_of_the_ranked_ones(corpus: Corpus) -> None:
+    assert set(ids(find(corpus, "transport"))) == {MAPS.paper_id, BUSES.paper_id}
+    assert ids(find(corpus, "transport -category:cs.CY")) == [MAPS.paper_id]
+    assert ids(find(corpus, "transport -samples")) == [BUSES.paper_id]
+
+
+def test_a_category_that_no_stored_paper_has_is_unknown(corpus: Corpus) -> None:
+    for query in ("category:cs.XX", "maps category:cs.LG|cs.XX", "maps -category:cs.XX"):
+        with pytest.raises(InvalidInput, match=r"category:cs\.XX is unknown; no stored paper has it"):
+            find(corpus, query)
 
 
 @pytest.mark.parametrize("query", ["???", "😀 category:cs.LG", "_"])

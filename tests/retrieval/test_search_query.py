@@ -39,6 +39,18 @@ from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
         ("in:fulltexts notation", {"words": "notation", "data_types": ("fulltext",)}),
         ("in:abstracts|rewrites", {"data_types": ("abstract", "rewrite")}),
         ("in:fulltexts in:lab", {"data_types": ("fulltext",), "profile": "lab"}),
+        (
+            'maps -category:cs.CV -"slow flow" -deep-fake',
+            {
+                "words": "maps",
+                "excluded": (
+                    SearchQuery(categories=("cs.CV",)),
+                    SearchQuery(words="slow flow", phrases=("slow flow",)),
+                    SearchQuery(words="deep-fake", phrases=("deep-fake",)),
+                ),
+            },
+        ),
+        ("T-cell - state", {"words": "T-cell - state"}),
         ("Attention: a survey", {"words": "Attention: a survey"}),
         ("GPT:4 and 2D:3D", {"words": "GPT:4 and 2D:3D"}),
         ('"author:"', {"words": "author:", "phrases": ("author:",)}),
@@ -84,6 +96,8 @@ def test_a_query_is_read_as_a_person_means_it(text: str, expected: dict[str, Any
         ("is:|", 1, "has no value"),
         ("has:video", 1, "use code, pdf"),
         ("in:Bad/Name", 1, "neither a profile's name nor one of abstracts, fulltexts, rewrites"),
+        ("-has:video", 1, "use code, pdf"),
+        ("maps -in:lab", 6, "only in:profile can be excluded"),
         ("in:one in:two", 8, "only one profile can be named, 'one' or 'two'"),
     ],
 )
@@ -99,10 +113,11 @@ def test_a_query_that_is_too_long_is_refused() -> None:
 
 
 def test_a_chip_carries_the_query_without_it() -> None:
-    query = parse_search_query("maps author:Lind category:cs.LG flows")
+    query = parse_search_query("maps author:Lind category:cs.LG flows -old")
     assert [(chip.text, chip.without) for chip in query.chips] == [
-        ("author:Lind", "maps category:cs.LG flows"),
-        ("category:cs.LG", "maps author:Lind flows"),
+        ("author:Lind", "maps category:cs.LG flows -old"),
+        ("category:cs.LG", "maps author:Lind flows -old"),
+        ("-old", "maps author:Lind category:cs.LG flows"),
     ]
 
 

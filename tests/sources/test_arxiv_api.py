@@ -89,6 +89,13 @@ def test_a_faulty_answer_is_asked_for_again_and_never_taken_for_fewer_papers(pol
         fetch(polite, arxiv)
 
 
+def test_an_entry_without_a_title_is_left_out_and_named(polite, caplog):
+    nameless = feed([replace(THREE[0], title=" "), *THREE[1:]])
+    with loopback_arxiv(script=[nameless]) as arxiv:
+        assert [paper.paper_id for paper in fetch(polite, arxiv)] == [paper.paper_id for paper in THREE[1:]]
+    assert f"left out: entry {THREE[0].paper_id} has no title" in caplog.messages
+
+
 def test_a_field_beyond_the_limits_is_cut_and_the_comment_reports_it():
     huge = replace(THREE[0], title="x" * 1_048_576, comment="12 pages")
     [paper, other, _] = parse_feed(feed_xml([huge, *THREE[1:]])).papers

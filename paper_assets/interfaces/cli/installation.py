@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer.completion import get_completion_script
 
-from paper_assets.errors import InvalidInput
+from paper_assets.errors import InvalidInput, LLMNotConfigured
 from paper_assets.interfaces.cli.process import COMPLETE_VARIABLE
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
@@ -22,7 +22,7 @@ from paper_assets.interfaces.cli.terminal import (
     read_usable_settings,
     say,
 )
-from paper_assets.models.llm_config import LLMConfig, cost, llm_config
+from paper_assets.models.llm_config import DEFAULTS, LLMConfig, cost, llm_config
 from paper_assets.setup.doctor import Installation, examine
 from paper_assets.setup.language_model import (
     KEYLESS,
@@ -135,8 +135,14 @@ def set_model(
 @llm.command()
 def show() -> None:
     """Show which language model is used, what it used this month, and its limits, without its key."""
-    kept = kept_variables(read_settings().home)
-    config = llm_config(environment())
+    kept, variables = kept_variables(read_settings().home), environment()
+    try:
+        config = llm_config(variables)
+    except LLMNotConfigured:
+        for name, (model, url) in DEFAULTS.items():
+            given = {f"{name.upper()}_MODEL": model, f"{name.upper()}_BASE_URL": url}
+            say("  ".join(f"{each}={variables.get(each) or default}" for each, default in given.items()))
+        raise
     limits = f"at most {config.budget_tokens:,} tokens and {config.budget_calls} calls in a run"
     say(f"{config.named}, model {config.model}, {limits}")
     if config.monthly:

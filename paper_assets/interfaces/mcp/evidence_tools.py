@@ -67,7 +67,8 @@ class EvidenceTools(ToolSet):
                 balanced=False,
             )
             [single_side] = answer.pop("sides")
-            documents = single_side.pop("documents")
+            documents = answer.pop("documents")
+            del single_side["documents"]
             return paged({**answer, **single_side}, "documents", documents, offset=offset)
 
         return await self.calls.answer(ctx, "retrieve_standard", work)

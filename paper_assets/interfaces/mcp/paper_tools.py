@@ -129,7 +129,7 @@ class PaperTools(ToolSet):
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, ReadAnswer]:
-        """Let an LLM read a paper: summary, contributions, methodology, limitations, related work."""
+        """Let an LLM read a paper."""
         from paper_assets.interpreting.analysis import interpret_record
 
         return await self._interpreted(ctx, "analyze_paper", interpret_record, paper, llm_config, analysis_type)

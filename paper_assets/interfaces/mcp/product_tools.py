@@ -40,7 +40,7 @@ class ProductTools(ToolSet):
 
     @served("Research profiles", READS)
     async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
-        """List the research profiles: interests, newest ranking and digest, rewrites that wait."""
+        """List the research profiles and what each has."""
         from paper_assets.interfaces.mcp.resources import newest_digest
         from paper_assets.pipeline.profiles import find_profiles
         from paper_assets.pipeline.rewrites import waiting_by_profile

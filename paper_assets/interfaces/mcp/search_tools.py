@@ -83,7 +83,7 @@ class SearchTools(ToolSet):
         extractive: Annotated[bool, Field(description="Quote only; no language model.")] = False,
         anew: Annotated[bool, Field(description="Use no earlier answer of the model.")] = False,
     ) -> Annotated[CallToolResult, AskDeskAnswer]:
-        """Answer a question from the stored papers, every sentence with a verbatim quote of its source."""
+        """Answer a question from the stored papers, every sentence with a verbatim quote."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             from paper_assets.pipeline.desk_answers import (

@@ -84,7 +84,7 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
         return _compact(schema, defined)
     compact = {}
     for name, value in schema.items():
-        if name in _UNSAID or (name == "default" and (value in _NOTHING or value == schema.get("enum", [None])[0])):
+        if name in _UNSAID or (name == "default" and value in _NOTHING):
             continue
         if name == "properties":
             compact[name] = {argument: _compact(entry, defined) for argument, entry in value.items()}
