@@ -1,7 +1,7 @@
 """The calls from Python: `from paper_assets import rank_and_filter_papers` (docs/python.md).
 
 Each works on the desk of this process: the settings, stores and models that the command line uses. The command line
-and MCP make the same calls with a `desk` of their own. Stores and models are opened when a call needs them.
+and MCP make the same calls with another `desk`. Stores and models are opened when a call needs them.
 """
 
 import inspect
@@ -75,7 +75,7 @@ def rank_and_filter_papers(
 
     An option that is not given is the one of the profile's `ranking`, else the default. A relative path is looked up in
     the folder OUTPUT_DIR (PDFs: PDF_DIR), the working folder and the folder of the profiles; where nothing is at a path
-    that was given, the call continues without it and `summary.warnings` says so.
+    that was given, the call continues without it, with a line in `summary.warnings`.
 
     Args:
         papers: dicts with paper_id (or arxiv_id), title, abstract, authors; optional: published (or published_date),
