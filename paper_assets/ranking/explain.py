@@ -15,7 +15,7 @@ from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import match_of, order_value, points_on_topic
 from paper_assets.ranking.levels import LIKELY, learned_of, level_of_row, probability_of
 from paper_assets.ranking.scoring import REWARDED, final_scores
-from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, IN_WORDS, NEAR_AVOIDED, avoided_topic
+from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, IN_WORDS, NEAR_AVOIDED, avoided_topic
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent
@@ -153,6 +153,8 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     shown = [other for other in rows if other["shown"]]
     if row["shown"]:
         return None
+    if of := next((tag.partition(":")[2] for tag in row["tags"] if tag.startswith(COPY_OF)), None):
+        return f"Not in the list: it is the same paper as {of}, which stands for both."
     if topic := avoided_topic(row["tags"]):
         return f"Not in the list: it is nearer to what you avoid ({topic}) than to anything that you want."
     if header.get("threshold") is None:

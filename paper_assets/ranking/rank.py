@@ -5,7 +5,7 @@ check, the final list. A `RankingTask` has everything that a ranking is computed
 another process can compute it (SPEC X4).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -18,6 +18,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.profile import Profile, ProfileContent, RankingOptions, understood
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
+from paper_assets.ranking.copies import copies_of, with_copies
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts, perhaps_followed
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
 from paper_assets.ranking.final_list import FinalList, Scored, final_list, list_order
@@ -156,6 +157,10 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
     if relevance.avoided:
         relevance = replace(relevance, values=relevance.avoided.values(relevance.values))
+    copies = copies_of(candidates) if queries and queries.calibrated else {}
+    relevance = replace(
+        relevance, values=np.where(np.isin(np.arange(candidates.num_rows), [*copies]), 0.0, relevance.values)
+    )
     facts = replace(_facts(candidates, words, content, considered, task=task), avoided=relevance.avoided)
     scored = _scored(candidates, paper_texts(candidates), facts, relevance, task=task, vectors=vectors, queries=queries)
     shift = _shift(task, scored, words, calibration=calibration)
@@ -168,7 +173,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     facts = replace(facts, dimensions=scored.dimensions)
     listed = final_list(scored, options=options, scoring=scoring, taxonomy=standard_taxonomy())
     return Ranking(
-        rows=_rows(candidates, scored, facts, relevance, listed, shift, method=method),
+        rows=_rows(candidates, scored, facts, relevance, listed, shift, copies, method=method),
         header={
             **_inputs(task, queries, weights=scored.weights, method=method),
             **_levels_header(scored, listed, calibration=calibration),
@@ -388,12 +393,14 @@ def _rows(
     relevance: Relevance,
     listed: FinalList,
     shift: Shift | None,
+    copies: Mapping[int, int],
     *,
     method: str,
 ) -> pa.Table:
     """Return the rows of `ranking_schema` in final order."""
     methods = np.where(facts.llm_verified, EMBEDDING_AND_LLM, method)
     places = np.arange(len(listed.order))
+    tags = tags_of(replace(facts, learned=scored.learned if shift else None))
     columns: dict[str, Any] = {
         "paper_id": scored.paper_ids,
         "final": listed.final,
@@ -403,7 +410,7 @@ def _rows(
         "diversity_penalty": listed.diversity_penalty,
         "penalty_keywords": named_where(facts.soft_found, facts.soft_keywords),
         "evaluation_method": pa.array(methods.astype(object), type=pa.string()),
-        "tags": tags_of(replace(facts, learned=scored.learned if shift else None)),
+        "tags": with_copies(tags, copies, scored.paper_ids.to_pylist()) if copies else tags,
         "nearest": pa.array(relevance.names, type=pa.string()).take(pa.array(relevance.best, mask=relevance.best < 0)),
         **{
             name: _known(getattr(relevance, name), len(places))

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SOFT_PENALTY = "SOFT_PENALTY"
+ALSO_AS, COPY_OF = "ALSO_AS", "COPY_OF"  # followed by the other paper's id: this one is shown, the other one is
 AVOIDED_TOPIC, NEAR_AVOIDED = "AVOIDED_TOPIC", "NEAR_AVOIDED"  # followed by the topic: removed for it, lowered for it
 LEARNED_NOTED = 0.05  # change of a probability from which a tag names the effect of ratings
 
@@ -53,6 +54,8 @@ _WITH_NAME = {
     SOFT_PENALTY: "avoided keyword:",
     AVOIDED_TOPIC: "removed, nearer than to any interest to what you avoid:",
     NEAR_AVOIDED: "near to what you avoid:",
+    ALSO_AS: "the same paper as",
+    COPY_OF: "the same paper as",
 }
 UNREMARKABLE = ("VERY_RECENT", "NO_CODE")  # true of most papers of a day
 

@@ -58,7 +58,7 @@ class StoredRanking:
         of_people = pc.is_in(pc.list_flatten(tags), value_set=pa.array(["PREFERRED_AUTHOR", "PERHAPS_AUTHOR"]))
         found = self.rows.take(pc.unique(pc.list_parent_indices(tags).filter(of_people))).to_pylist()
         beside = len(self.listed) + (self.header.get("more_likely") or 0)
-        hidden = ("CONSIDERED_BEFORE", "AVOIDED_TOPIC")
+        hidden = ("CONSIDERED_BEFORE", "AVOIDED_TOPIC", "COPY_OF")
         return [row for row in found if row["rank"] > beside and not any(tag.startswith(hidden) for tag in row["tags"])]
 
     @property

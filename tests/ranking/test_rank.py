@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import Profile
-from paper_assets.ranking.explain import order_parts, recompute
+from paper_assets.ranking.explain import order_parts, recompute, what_was_missing
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.levels import LIKELY, probability_of
 from paper_assets.ranking.preferences import log_odds
@@ -332,3 +332,18 @@ def test_a_rare_keyword_that_is_asked_for_outweighs_what_interests_say_and_a_com
 
 def log_odds_of(row: dict[str, object]) -> float:
     return float(log_odds(np.float64(str(row["semantic_relevance"]))))
+
+
+def test_the_same_paper_under_two_ids_takes_one_place_and_names_the_other() -> None:
+    words = {"title": "Graph learning", "abstract": "On graphs."}
+    papers = [paper("2603.00002", **words), paper("2603.00001", **words), paper("2603.00003", title="Graph learning")]
+    papers[2] = replace(papers[2], authors=("Somebody Else",))
+    found = ranked(papers, profile(ranking={"top_k": 3}), seed=None)
+    shown = found.shown.to_pylist()
+    assert [row["paper_id"] for row in shown if "ALSO_AS:2603.00002" in row["tags"]] == ["2603.00001"]
+    assert "2603.00002" not in [row["paper_id"] for row in shown]
+    assert "2603.00003" in [row["paper_id"] for row in shown], "an equal title alone is another paper"
+    missing = what_was_missing("2603.00002", found.rows.to_pylist(), found.header) or ""
+    assert missing.endswith("it is the same paper as 2603.00001, which stands for both.")
+    in_seed = ranked(papers, profile(ranking={"top_k": 3, "interest_mode": "seed"}), seed=1)
+    assert in_seed.shown.num_rows == 3
