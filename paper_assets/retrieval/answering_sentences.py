@@ -1,7 +1,7 @@
 """Rank sentences as answers to a question, without a language model. Pure.
 
 A sentence answers if it is about each part of the question ("Does A help B?" has two), in its own words or in those of
-its paper's title, and states what was found. Background counts less: that something is important, needed or difficult.
+its paper's title, and states a result. Background counts less: that something is important, needed or difficult.
 """
 
 import re
@@ -106,7 +106,7 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
 
 
 def _finds(quotable: Quotable) -> bool:
-    """Return whether a sentence states what was found, and not what is known or wanted."""
+    """Return whether a sentence states a result, not background or an aim."""
     sentence = quotable.sentence
     if quotable.part in ("problem", "task") or _BACKGROUND.search(sentence) or _PROPOSAL.search(sentence):
         return False

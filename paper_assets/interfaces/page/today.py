@@ -72,7 +72,7 @@ _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_SEARCHES = 6  # interests offered to search for where the list is empty
-_MOST_ASKED = 2  # times that a rating is asked for
+_MOST_ASKED = 2  # lists in which a paper is offered for rating
 _LONGEST_INTEREST = 30  # characters of an interest in a row
 
 
