@@ -34,7 +34,7 @@ from paper_assets.stores.rewrites import RewriteItem, rewrites_of
 from tests.desk import GRAPHS, week
 from tests.loopback import refusing_port
 from tests.loopback_llm import LoopbackLLM, loopback_llm
-from tests.rewriting.scripted import Play, opened
+from tests.rewriting.scripted import Play, opened, writing
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
@@ -143,14 +143,14 @@ def test_the_best_papers_are_rewritten_for_each_level_and_reported_in_the_ui(gra
         prices = {"PAPER_ASSETS_LLM_PRICE_IN": "10", "PAPER_ASSETS_LLM_PRICE_OUT": "0"}
         graph.set_llm({**server.environ("ollama"), **prices})
         assert checks(graph.run()) == GOOD
-        assert len(server.requests) == 8
+        assert len(writing(server)) == 8
         _, metadata = graph.latest()
         assert checks(graph.run()) == GOOD
-        assert len(server.requests) == 8, "what is done is not asked again"
+        assert len(writing(server)) == 8, "what is done is not asked again"
     assert statuses(graph.rewrites()) == [("public", "passed"), ("expert", "passed")] * 2
     assert len({item.paper_id for item in graph.rewrites()}) == 2
     assert (metadata["dagster/row_count"], metadata["attempts"], metadata["scores"]) == (4, 4, "92, 92, 92, 92")
-    assert (metadata["input_tokens"], metadata["output_tokens"], metadata["cost"]) == (800, 80, 0.008)
+    assert (metadata["input_tokens"], metadata["output_tokens"], metadata["cost"]) == (1200, 120, 0.012)
     assert "2603.002" in str(metadata["rewrites"].records) and "passed" in metadata["standing"]
     assert count_documents(graph.warehouse, "rewrite", None) == 4
 
@@ -161,11 +161,11 @@ def test_a_rewrite_that_an_earlier_version_paid_for_is_not_paid_for_again(
     with loopback_llm(Play(96)) as server:
         graph.set_llm(server.environ("ollama"))
         assert checks(graph.run()) == GOOD
-        before, paid = graph.rewrites(), len(server.requests)
+        before, paid = graph.rewrites(), len(writing(server))
         monkeypatch.setattr("paper_assets.rewriting.writing.prompt_version", lambda level: f"other prompts, {level}")
         assert checks(graph.run()) == GOOD
         assert graph.rewrites() == before
-        assert len(server.requests) == paid
+        assert len(writing(server)) == paid
 
 
 def test_a_profile_that_asks_for_nothing_has_none_and_the_run_is_green_without_a_model(graph: Graph) -> None:
@@ -185,7 +185,7 @@ def test_what_waits_for_a_person_blocks_nothing_and_is_a_warning_after_some_days
         assert checks(graph.run()) == GOOD
         graph.now = NOW + timedelta(days=3)
         assert checks(graph.run()) == {**GOOD, "nothing_waits_too_long": False}
-        assert len(server.requests) == 4
+        assert len(writing(server)) == 4
     assert graph.latest()[0] == version, "waiting leaves the version unchanged"
 
 
@@ -258,7 +258,7 @@ def test_an_edited_profile_asks_for_other_rewrites_and_the_old_ones_stay(graph: 
         before, version = graph.rewrites(), graph.latest()[0]
         graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student", "public"], "papers": 1}})
         graph.run()
-        assert len(server.requests) == 6
+        assert len(writing(server)) == 6
     after = graph.rewrites()
     assert statuses(after) == [("student", "passed"), ("public", "passed")]
     assert after[1] == before[0]
