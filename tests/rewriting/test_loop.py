@@ -56,7 +56,7 @@ def test_an_item_is_written_until_it_passes_and_each_attempt_is_stored(warehouse
     kept = done.kept_attempt
     assert kept is not None and kept.text == "A small memory is enough to count sheep, draft gamma."
     assert (kept.critique, kept.keywords, kept.model) == ("critique of draft gamma", ("sheep", "memory"), "llama3.2")
-    assert (kept.input_tokens, kept.output_tokens, kept.made_at) == (200, 20, NOW)
+    assert (kept.input_tokens, kept.output_tokens, kept.made_at) == (300, 30, NOW)
 
 
 def test_a_finished_item_makes_no_call_and_keeps_its_outcome_if_thresholds_change(warehouse: Warehouse) -> None:
@@ -366,7 +366,7 @@ def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
 ) -> None:
     [item] = opened(warehouse)
     for number, score, shown in ((1, 80, ("x", "y")), (2, 99, ("y", "z"))):
-        assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown))
+        assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown, unchecked=0))
     examples: list[str] = []
 
     def kept(archive: object, item: object, attempt: object, *, shown: list[str], **rest: object) -> Archived:
