@@ -18,12 +18,12 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READER)           ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-# Three processes share the cores; threads of one that wait for each other take eight times as much processor time.
+# Four processes share the cores; threads of one that wait for each other take eight times as much processor time.
 test quick nightly: export OMP_NUM_THREADS := 1
 test quick nightly: export OPENBLAS_NUM_THREADS := 1
 
-test: $(VENV)/installed   ## run every test, on three processes because many of them wait
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+test: $(VENV)/installed   ## run every test, on four processes because many of them wait
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 # What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
 QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
