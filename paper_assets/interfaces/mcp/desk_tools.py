@@ -112,7 +112,7 @@ class DeskTools(ToolSet):
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, TodaysRanking]:
-        """What to read today for a profile, best first: the sentence that sums up each paper, and why it is listed."""
+        """What to read today for a profile, best first: what each paper says, and why it is listed."""
         from paper_assets.interfaces.ranking_answers import brief_ranking, newest_ranking
         from paper_assets.sources.table import page_of
 

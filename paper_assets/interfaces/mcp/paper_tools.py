@@ -142,7 +142,7 @@ class PaperTools(ToolSet):
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> Annotated[CallToolResult, ReadAnswer]:
-        """Find a paper and let an LLM read it; without one, analysis_error says why."""
+        """Find a paper and let an LLM read it."""
         from paper_assets.interpreting.analysis import interpret_paper
 
         return await self._interpreted(ctx, "interpret_paper", interpret_paper, query, llm_config, analysis_type)

@@ -32,14 +32,14 @@ class SearchTools(ToolSet):
         ctx: Context,
         query: Annotated[
             Words | None,
-            Field(description='Words, "phrases", author:, category:, from:, to:, is:worth, has:code, in:PROFILE.'),
+            Field(description='Words, "phrases", author:, -category:, from:, to:, is:worth, has:code, in:PROFILE.'),
         ] = None,
         like: Annotated[Words | None, Field(description="Instead: id of a paper like them.")] = None,
         profile: Profile = None,
         limit: Annotated[int, Field(ge=1, le=100, description="Papers in an answer.")] = 10,
         offset: Offset = 0,
     ) -> Annotated[CallToolResult, SearchDeskAnswer]:
-        """Search the stored papers by meaning and words, best first, each with its best sentence."""
+        """Search the stored papers, best first, each with its best sentence."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
             from paper_assets.retrieval.desk_search import search_desk, similar_papers
