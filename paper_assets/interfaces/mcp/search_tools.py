@@ -34,7 +34,7 @@ class SearchTools(ToolSet):
             Words | None,
             Field(description='Words, "phrases", author:, -category:, from:, to:, is:worth, has:code, in:PROFILE.'),
         ] = None,
-        like: Annotated[Words | None, Field(description="Instead: id of a paper like them.")] = None,
+        like: Annotated[Words | None, Field(description="Instead: id of a paper.")] = None,
         profile: Profile = None,
         limit: Annotated[int, Field(ge=1, le=100, description="Papers in an answer.")] = 10,
         offset: Offset = 0,
