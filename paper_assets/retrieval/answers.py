@@ -194,7 +194,7 @@ def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: Ret
 
 def _document(candidate: Candidate, findings: Findings) -> dict[str, Any]:
     metadata = {name: list(value) if isinstance(value, tuple) else value for name, value in candidate.metadata.items()}
-    if day := metadata.get("date_int"):
+    if day := candidate.metadata.get("date_int"):
         metadata["date"] = f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
     return {
         "doc_id": candidate.doc_id,

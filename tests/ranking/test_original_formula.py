@@ -79,6 +79,13 @@ def test_a_score_is_what_the_document_says(
     (tmp_path / "pdf" / "2603.00009.pdf").touch()
     given = {"paper_id": "2603.00001", "title": "T", "abstract": "near 0.8", "authors": ["Ada Lind"], **paper}
     given["published"] = f"{AS_OF - timedelta(days=given.pop('age', 10))}"
-    call = {"settings": settings, "as_of": AS_OF, "now": NOW, "embed": embed, "save": False, "interest_mode": "seed"}
+    call: dict[str, Any] = {
+        "settings": settings,
+        "as_of": AS_OF,
+        "now": NOW,
+        "embed": embed,
+        "save": False,
+        "interest_mode": "seed",
+    }
     [ranked] = called([given], profile_path="own", **call, **options)["ranked_papers"]
     assert ranked["score"]["final"] == pytest.approx(final, abs=1e-6)
