@@ -15,7 +15,7 @@ from paper_assets.errors import PaperAssetsError
 from paper_assets.paper import Paper, papers_to_table
 from paper_assets.profile import ProfileContent
 from paper_assets.ranking.contrast import NO_DIFFERENCE
-from paper_assets.ranking.explain import nearest_is_liked, order_as_sum, order_name, order_parts, why
+from paper_assets.ranking.explain import nearest_is_liked, order_as_sum, order_name, order_parts, reason, why
 from paper_assets.ranking.final_list import order_value
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.levels import level_of_row
@@ -392,7 +392,8 @@ class DigestEntry:
     `rank`: its number on the page. `lead`: the opening of the abstract. `rest`: the remainder, or the whole abstract if
     its background was `skipped`; None if nothing is left. `level`: how likely it is on topic, in words, with one to
     three `dots`; empty and 0 in the mode `seed`. `score`: the number that orders the list, and `score_name` what it is
-    called. `tags`: (name, words). `order`: the reason for its rank where the score does not explain it.
+    called. `tags`: (name, words), of which
+    `reason` is a sentence. `order`: the reason for its rank where the score does not explain it.
     """
 
     rank: int
@@ -414,6 +415,7 @@ class DigestEntry:
     parts: tuple[Part, ...]
     why: tuple[str, ...]
     tags: tuple[tuple[str, str], ...]
+    reason: MathText
     contrast: ContrastEntry | None
     versions: tuple[Version, ...]
 
@@ -467,7 +469,7 @@ def entry_of(
     opening = opening_of(lead(hold_formulas(abstract), _MOST_TEXT), _LEAD)
     place = places[row["paper_id"]]
     reasons = why(row, header, scored=ranking.rows.num_rows, texts=texts)
-    level = level_of_row(row, header)
+    level, tags = level_of_row(row, header), _tags(row, matched)
     return DigestEntry(
         rank=place,
         paper_id=one_line(paper.paper_id),
@@ -487,7 +489,8 @@ def entry_of(
         order=order,
         parts=tuple(Part(name=name, words=words, points=by) for name, words, by in order_parts(row, header)),
         why=tuple(one_line(line) for line in reasons),
-        tags=_tags(row, matched),
+        tags=tags,
+        reason=MathText(one_line(reason(row, header, texts, named=dict(tags)))),
         contrast=contrast_of(header, places) if "CONTRASTIVE_PICK" in row["tags"] else None,
         versions=tuple(versions),
     )

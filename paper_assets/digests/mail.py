@@ -103,11 +103,8 @@ def _paper(entry: DigestEntry) -> str:
 
 
 def _why(entry: DigestEntry) -> str:
-    """Return why a paper is listed, and the parts of its score: "Why: very recent. Match 2.50: on topic (+2.50)."."""
-    words = f"Why: {', '.join(words for _, words in entry.tags)}. " if entry.tags else ""
-    words += f"{entry.order} " if entry.order else ""
-    parts = ", ".join(f"{part.words} ({part.points:+.2f})" for part in entry.parts)
-    return f"{words}{entry.score_name.capitalize()} {entry.score:.2f}: {parts}."
+    """Return in a sentence why a paper is listed."""
+    return " ".join(str(part) for part in (entry.reason and f"Why: {entry.reason}", entry.order) if part)
 
 
 def _evidence(answer: EvidenceEntry) -> str:

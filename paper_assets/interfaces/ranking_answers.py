@@ -11,7 +11,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput, NotComputed, Paper
 from paper_assets.library.formats import FORMATS, write_papers
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_paper_id, unversioned
-from paper_assets.ranking.explain import order_as_sum, what_was_missing, why, why_briefly, why_removed
+from paper_assets.ranking.explain import order_as_sum, reason, what_was_missing, why, why_removed
 from paper_assets.ranking.final_list import match_of
 from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
@@ -84,6 +84,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
             "learned": row["learned"],
             "tags": row["tags"],
             "notable": [tag_in_words(tag) for tag in row["tags"] if tag not in (*UNREMARKABLE, *_IN_COLUMNS)],
+            "reason": _or_fault(row["paper_id"], reason, row, stored.header, _texts(paper)),
             "sum": _or_fault(row["paper_id"], order_as_sum, row, stored.header),
             "why": _listed(_or_fault(row["paper_id"], _reasons, row, stored, paper)),
         }
@@ -149,7 +150,7 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
             "title": paper["title"],
             "authors": _first_author(paper["authors"]),
             "summary": _or_fault(row["paper_id"], _summary, paper.get("abstract") or ""),
-            "why": _or_fault(row["paper_id"], why_briefly, row, stored.header),
+            "why": _or_fault(row["paper_id"], reason, row, stored.header, _texts(papers.get(row["paper_id"]))),
         }
 
     return {

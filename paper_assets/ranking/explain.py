@@ -15,11 +15,12 @@ from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import match_of, order_value, points_on_topic
 from paper_assets.ranking.levels import LIKELY, learned_of, level_of_row, probability_of
 from paper_assets.ranking.scoring import REWARDED, final_scores
-from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, IN_WORDS, NEAR_AVOIDED, avoided_topic
+from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, IN_WORDS, NEAR_AVOIDED, avoided_topic, tag_in_words
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent
-from paper_assets.text.words import commonest_forms
+from paper_assets.text.sentences import cut_with_ellipsis
+from paper_assets.text.words import asks, commonest_forms, normal_form, singular, words_in
 from paper_assets.weights import DIMENSIONS
 
 _TAG_OF_WISH = {
@@ -39,7 +40,6 @@ _METHODS_IN_WORDS = {
     "keyword": "by keywords only, because the embedding model could not be loaded",
     "profile_free": "not judged, because there is no profile",
 }
-_SAID_BY_THE_MATCH = frozenset(("SEMANTIC_HIGH_MATCH", "VERY_RECENT", "NO_CODE"))
 LEARNED_IN_WORDS = "what your ratings taught"
 PARTS_IN_WORDS = {**DIMENSIONS_IN_WORDS, LEARNED: LEARNED_IN_WORDS, **ADDED_IN_WORDS}
 _NAMED = 4  # words of an interest
@@ -137,14 +137,68 @@ def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     return sentences
 
 
-def why_briefly(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Explain a row in one line: its match as a sum, the nearest interest, and its tags in words."""
-    parts = [order_as_sum(row, header)]
-    if nearest := row.get("nearest"):
-        parts.append(f"nearest: {nearest}")
-    in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
-    parts += [in_words[tag] for tag in row["tags"] if tag in in_words and tag not in _SAID_BY_THE_MATCH]
-    return "; ".join(parts)
+_MOST_OF_A_TOPIC = 60  # characters
+_IN_A_REASON = (
+    "MUST_KEYWORD_MATCH", "PREFERRED_AUTHOR", "PERHAPS_AUTHOR", "PREFERRED_INSTITUTION", "CODE_AVAILABLE",
+    "PROJECT_PAGE", "SURVEY", "ALREADY_DOWNLOADED", "LIKE_WORTH", "LIKE_NO", "LLM_VERIFIED", *CONTRASTIVE_IN_WORDS,
+)  # fmt: skip
+
+
+def reason(
+    row: Mapping[str, Any],
+    header: Mapping[str, Any],
+    texts: tuple[str, str] | None = None,
+    *,
+    named: Mapping[str, str] | None = None,
+) -> str:
+    """Explain a row in one sentence: "medical image segmentation in title and abstract; few labels not found; code.".
+
+    `texts` are title and abstract, `named` the words of tags by tag where they name an author, an institution or a
+    keyword.
+    """
+    nearest, parts = row.get("nearest"), list[str]()
+    if nearest and nearest_is_liked(row):
+        parts.append(f"like “{cut_with_ellipsis(nearest, _MOST_OF_A_TOPIC)}”, which you like")
+    elif nearest:
+        parts += _topic_found(nearest, texts)
+    if row["paper_id"] in (header.get("interest_places") or {}):
+        parts.append("the only one shown for that interest")
+    for tag in row["tags"]:
+        if tag in _IN_A_REASON or ":" in tag:
+            parts.append((named or {}).get(tag) or _BRIEF.get(tag) or tag_in_words(tag))
+    if row["diversity_penalty"]:
+        parts.append("similar to a paper above it")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+_BRIEF = {"CODE_AVAILABLE": "code", "PROJECT_PAGE": "project page", "SURVEY": "survey"}
+
+
+def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
+    """Return where an interest, or else which of its words, are in title and abstract, and which are in neither."""
+    topic = cut_with_ellipsis(interest, _MOST_OF_A_TOPIC)
+    if texts is None:
+        return [f"near to {topic}"]
+    phrase = f" {normal_form(interest)} "
+    holding = [
+        field
+        for field, text in zip(("title", "abstract"), texts, strict=True)
+        if phrase in f" {' '.join(words_in(text))} " or phrase in f" {normal_form(text)} "
+    ]
+    if holding:
+        return [f"{topic} in {' and '.join(holding)}"]
+    in_title, in_abstract = matched_terms(interest, *texts)
+    found = " ".join((*in_title, *in_abstract)).split()
+    missing = [word for word in words_in(interest) if asks(word) and singular(word) not in map(singular, found)]
+    written = {singular(word): word for word in words_in(interest)}
+    parts = [
+        f"{', '.join(' '.join(written.get(word, word) for word in term.split()) for term in terms[:_NAMED])} in {field}"
+        for terms, field in ((in_title, "title"), (in_abstract, "abstract"))
+        if terms
+    ]
+    if not parts:
+        return [f"near to {topic} in meaning"]
+    return [*parts, *([f"{' '.join(missing[:_NAMED])} not found"] if missing else [])]
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:

