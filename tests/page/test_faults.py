@@ -192,8 +192,8 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     client: TestClient, page_of_a_year: Page
 ) -> None:
     import dagster as dg
-    from dagster._core.events import DagsterEvent, StepFailureData, UserFailureData
-    from dagster._utils.error import serializable_error_info_from_exc_info
+    from dagster._core.events import DagsterEvent
+    from dagster._core.execution.plan.objects import StepFailureData, UserFailureData
 
     from paper_assets.defs.instance import latest_runs, open_instance
 
@@ -224,13 +224,16 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
         job_name="rewrites", run_id="00000000-0000-4000-8000-000000000003", status=dg.DagsterRunStatus.FAILURE
     )
     instance.add_run(failed)
-    reason = dg.Failure("LLM_ERROR: the language model refused the key")
     data = StepFailureData(
-        error=serializable_error_info_from_exc_info((type(reason), reason, None)),
-        user_failure_data=UserFailureData(label="failure", description=reason.description),
+        error=None,
+        user_failure_data=UserFailureData(label="failure", description="LLM_ERROR: the language model refused the key"),
     )
     event = DagsterEvent(
-        event_type_value="STEP_FAILURE", job_name="rewrites", step_key="rewrites", event_specific_data=data
+        event_type_value="STEP_FAILURE",
+        message="failed",
+        job_name="rewrites",
+        step_key="rewrites",
+        event_specific_data=data,
     )
     instance.report_dagster_event(event, failed.run_id)
     answer = client.get("/health").text
