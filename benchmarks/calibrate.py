@@ -47,11 +47,13 @@ FEWEST_HOLDERS = 5  # a rarer word counts as unknown
 LIKED = (1, 2, 3, 5, 8)  # relevant papers of one profile that are taken as liked
 DRAWS = 2
 DEADLINE = 600.0
-FEWEST_DEFINITIONS = 3  # papers that define an acronym
+FEWEST_DEFINITIONS, FEWEST_OF_LONG = 3, 2  # papers that define an acronym; the same for one of four letters or more
 SAME_MEANING = 0.6  # of the papers that define it
 AS_A_WORD = 0.1  # of the times in capitals that it may occur in small letters
 _WORD = re.compile(r"[A-Za-z0-9]+")
-_BRACKET = re.compile(r"\(\s*([A-Z][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?)\s*[),;]")
+_BRACKET = re.compile(
+    r"\(\s*((?=\w*[A-Z])[A-Z0-9][A-Za-z0-9]*[A-Z0-9]s?|[A-Z]{2,}s?|[A-Z]+[a-z]+[A-Z][a-z]+s?)\s*[),;]"
+)
 
 
 def remembering(encode: Embed) -> Embed:
@@ -78,14 +80,16 @@ def background_of(papers: Sequence[Paper]) -> tuple[str, str]:
 
 def acronyms_of(papers: Sequence[Paper]) -> str:
     """Return the lines of `acronyms.tsv`: acronyms that enough papers define, mostly with one meaning, and that are
-    rarely written in small letters.
+    rarely written in small letters, each with the first paper that taught it.
     """
+    examples: dict[tuple[str, str], str] = {}
     defined: dict[str, Counter[str]] = {}
     written, as_words = Counter[str](), Counter[str]()
     for paper in papers:
         text = f"{paper.title} . {paper.abstract}"
         for acronym, meaning in {*_definitions_in(text)}:
             defined.setdefault(acronym, Counter())[meaning] += 1
+            examples.setdefault((acronym, meaning), paper.paper_id)
         for word in _WORD.findall(text):
             (written if sum(map(str.isupper, word)) > 1 else as_words)[singular(word.lower())] += 1
     rows = []
@@ -94,10 +98,12 @@ def acronyms_of(papers: Sequence[Paper]) -> str:
         for meaning, count in meanings.items():
             by_words[tuple(map(singular, meaning.split()))] += count
         words, count = by_words.most_common(1)[0]
-        usual = count >= FEWEST_DEFINITIONS and count >= SAME_MEANING * by_words.total()
+        fewest = FEWEST_OF_LONG if len(acronym) > 3 and len(words) > 1 else FEWEST_DEFINITIONS
+        usual = count >= fewest and count >= SAME_MEANING * by_words.total()
         if usual and as_words[acronym] <= AS_A_WORD * (written[acronym] + 1):
             alike = [each for each in meanings if tuple(map(singular, each.split())) == words]
-            rows.append(f"{acronym}\t{max(alike, key=lambda each: (meanings[each], each))}\t{count}\n")
+            meaning = max(alike, key=lambda each: (meanings[each], each))
+            rows.append(f"{acronym}\t{meaning}\t{count}\t{examples[acronym, meaning]}\n")
     return "".join(rows)
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -207,18 +208,23 @@ class ProfileContent(_Part):
         return self
 
 
+_reading = lru_cache(maxsize=4096)(read_statement)
+
+
 def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
     """Return the interests as rankings use them, and notes on what was understood otherwise than it is written (W3).
 
     An exclusion inside an interest ("language models, not vision") becomes a topic to avoid. Without interests in words
-    and liked papers, the preferred keywords are the interests.
+    and liked papers, the preferred keywords are the interests. An interest in another language than English is named.
     """
     interests, notes = content.interests, list[str]()
     levels: dict[str, list[str]] = {"primary": [], "secondary": [], "exploratory": []}
     avoid, less = list(interests.avoid), list(interests.less)
     for level, wanted in levels.items():
         for text in getattr(interests, level):
-            reading = read_statement(text)
+            reading = _reading(text)
+            if reading.language:
+                notes.append(language_note(text, reading.language))
             if not reading.avoid:
                 wanted.append(text)
                 continue
@@ -234,6 +240,12 @@ def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
         name: list(dict.fromkeys(topics)) for name, topics in (*levels.items(), ("avoid", avoid), ("less", less))
     }
     return interests.model_copy(update=distinct), tuple(notes)
+
+
+def language_note(text: str, language: str) -> str:
+    """Say that the embedding model does not read the language of a text (W4)."""
+    named = LANGUAGES.get(language, language)
+    return f"“{text[:60]}” is in {named}, and papers are compared in English: write it in English"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

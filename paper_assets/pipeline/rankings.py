@@ -135,7 +135,7 @@ def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> li
         if unmatched := unmatched_categories(followed, task.candidates):
             month = columns_between(warehouse, first, task.as_of, ["categories"])
             unmatched = unmatched_categories(unmatched, month) if month.num_rows else ()
-        warnings += [category_sentence(unmatched)] if unmatched else []
+        warnings += [category_sentence(unmatched)] if len(unmatched) == len(set(followed)) else []
     warnings += contradictions(profile.content)
     if left := unmatched_preferences(preferences_of(profile.content), task.candidates):
         warnings += sentences(left, columns_between(warehouse, first, task.as_of, left.columns, categories=categories))

@@ -21,6 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from paper_assets.text.bm25 import Held
 from paper_assets.text.forward_index import IndexedTexts, indexed
-from paper_assets.text.words import HAS_NO_BORDERS, NO_BORDERS, normal_form, word_forms, words_of_normal
+from paper_assets.text.words import HAS_NO_BORDERS, NO_BORDERS, normal_form, spellings, word_forms, words_of_normal
 
 Bools = NDArray[np.bool_]
 
@@ -186,7 +187,9 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
     if not phrase:
         return None
     words = phrase.split(" ")
-    forms = [phrase] if read.prefix else [" ".join([*words[:-1], form]) for form in _keyword_forms(words[-1])]
+    first = [" ".join(each) for each in product(*map(spellings, words[:-1]))]
+    last = [form for spelling in spellings(words[-1]) for form in _keyword_forms(spelling)]
+    forms = [phrase] if read.prefix else [f"{before} {form}".strip() for before in first for form in last]
     before = rf"(?<!{_LETTER})" if not HAS_NO_BORDERS.match(phrase) else ""
     # `C` is not found in `C++` or `C#`; `C++` is found in `C++17`.
     after = rf"(?!{_LETTER}|\+\+|#)" if re.match(_LETTER, phrase[-1]) and not read.prefix else ""

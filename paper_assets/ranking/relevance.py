@@ -41,9 +41,11 @@ from paper_assets.ranking.keywords import distinct, keywords_in
 from paper_assets.ranking.similarity import cosines
 from paper_assets.ranking.term_matching import PaperWords, similarity_by_words, term_scores
 from paper_assets.settings import ScoringConfig
+from paper_assets.text.acronyms import long_forms
 from paper_assets.text.forward_index import IndexedTexts
 from paper_assets.text.introductions import without_introduction
-from paper_assets.text.words import SMALL_WORDS, normal_form
+from paper_assets.text.statements import read_statement
+from paper_assets.text.words import FRAMING_WORDS, SMALL_WORDS, in_usual_spelling, normal_form
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
@@ -138,7 +140,8 @@ class InterestQueries:
     @property
     def texts(self) -> list[str]:
         """All texts of all views, in the order of the views, and the topics to avoid."""
-        return [*(text for view in self.views for text in view.texts), *self.avoided]
+        avoided = map(topic_of, self.avoided)
+        return [*(text for view in self.views for text in view.texts), *avoided]
 
     @property
     def of_liked(self) -> slice:
@@ -295,7 +298,7 @@ def _avoided(compared: "_Compared", view_of: Mapping[InterestView, View]) -> Avo
         return None
     view = view_of.get("lanes") or view_of.get("seed")
     wanted = view.texts if view else ()
-    own = tuple(own_words(wanted, without_introduction(topic)) for topic in queries.avoided)
+    own = tuple(own_words(wanted, topic_of(topic)) for topic in queries.avoided)
     every = View(mode="lanes", texts=(*wanted, *own), weights=(1.0,) * (len(wanted) + topics), names=())
     near = compared.near
     if near is not None:
@@ -452,13 +455,28 @@ def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
     return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
 
 
+def topic_of(interest: str) -> str:
+    """Return what papers are compared with for an interest: its topic, however it is introduced and spelled.
+
+    Acronyms are written out, and words that frame the topic are left out.
+    """
+    text = without_introduction(interest)
+    reading = read_statement(text)
+    if len(reading.wanted) == 1 and not reading.authors:
+        text = reading.wanted[0]
+    words = text.split()
+    while len(words) > 1 and words[0].casefold().strip(",") in FRAMING_WORDS:
+        words = words[1:]
+    return in_usual_spelling(long_forms(" ".join(words)))
+
+
 def _interests_view(interests: Interests, weights: tuple[float, float, float]) -> View:
     """Return the view with one text for each interest; one in two levels counts in the first."""
     weight_of: dict[str, float] = {}
     for weight, level in zip(weights, _levels(interests), strict=True):
         for interest in level:
             weight_of.setdefault(interest, weight)
-    texts = tuple(without_introduction(interest) for interest in weight_of)
+    texts = tuple(map(topic_of, weight_of))
     return View(mode="lanes", texts=texts, weights=tuple(weight_of.values()), names=tuple(weight_of))
 
 

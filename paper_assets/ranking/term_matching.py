@@ -31,6 +31,7 @@ from paper_assets.text.acronyms import acronyms_of_phrases, spelled_out
 from paper_assets.text.forward_index import IndexedTexts, indexed
 from paper_assets.text.introductions import without_introduction
 from paper_assets.text.words import (
+    FRAMING_WORDS,
     asks,
     normal_form,
     singular,
@@ -49,6 +50,7 @@ _TITLE_TIMES = 3  # times that a word in the title counts
 _SHORTEST = 50  # words; shorter papers are treated as if they had this length
 _MOST = 2.0  # highest score; papers that are almost certainly on topic reach 1
 _LEAST = 4.0  # least length of the vector of an interest, so that a single common word still matches well
+_FEW_WORDS, _ONE_OF_FEW = 3, 0.7  # weight of a single shared word, for an interest of two or three words
 _DERIVED = 0.5  # weight of a derived form of a word; 0.75 does as well
 _USUAL_WEIGHT = 0.027  # of a stem in a usual paper, for each point of idf; chosen so that the mean cosine is right
 _PAIR_WEIGHT = 0.7  # of a pair of stems beside a stem, in a TF-IDF vector
@@ -130,13 +132,15 @@ def terms_of(text: str) -> list[Term]:
     The words of a pair have no punctuation or small word between them. An acronym is replaced by the words that it
     stands for.
     """
+    text = without_introduction(text)
+    framed = any(asks(word) and word not in FRAMING_WORDS for word in words_in(text))
     terms: dict[tuple[str, str | None], Term] = {}
     first_spelling: dict[str, str] = {}  # as the text spells a word first
-    for part in _BETWEEN_PHRASES.split(normal_form(without_introduction(text))):
+    for part in _BETWEEN_PHRASES.split(normal_form(text)):
         words = spelled_out(words_of_normal(part))
         content_words: list[str | None] = []
         for word in words:
-            first = singular(word) if asks(word) else None
+            first = singular(word) if asks(word) and not (framed and word in FRAMING_WORDS) else None
             if first:
                 for spelling in spellings(first):
                     first_spelling.setdefault(spelling, first)
@@ -188,6 +192,9 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
         total = np.zeros(count)
         for term in terms:
             total += points[term]
+        single = [points[term] > 0 for term in terms if term.second is None]
+        if 1 < len(single) <= _FEW_WORDS:
+            total = np.where(np.sum(single, axis=0) == 1, _ONE_OF_FEW * total, total)
         text_length = float(np.sqrt(sum(idf[term] ** 2 for term in terms)))
         scores[row] = np.minimum(total / text_length * max(1.0, _LEAST / text_length) / paper_length, _MOST)
     return scores.T

@@ -491,7 +491,7 @@ def papers_with_phrases(
             """,  # noqa: S608
             params=[list(data_types), *condition.parameters],
         ).to_arrow_table()
-    plain = pa.array((text if text.isascii() else normal_form(text) for text in found["text"].to_pylist()), pa.string())
+    plain = pa.array((normal_form(text) for text in found["text"].to_pylist()), pa.string())
     holds = pa.array(np.ones(len(plain), dtype=bool))
     for phrase in filter(words_in, phrases):
         holds = pc.and_(holds, pc.match_substring_regex(plain, _phrase_pattern(phrase), ignore_case=True))

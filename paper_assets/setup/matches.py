@@ -1,13 +1,14 @@
 """Match a draft of a profile with the stored papers: categories to follow, matching papers, a first list."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
@@ -31,6 +32,7 @@ from paper_assets.setup.categories import (
 from paper_assets.setup.draft import LikedWork, ProfileDraft, draft_content
 from paper_assets.small_files import is_present
 from paper_assets.stores.papers import latest_day, papers_between, papers_by_id
+from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.acronyms import meanings
 from paper_assets.text.languages import is_ordinary_word
 from paper_assets.text.words import singular, words_in
@@ -42,7 +44,9 @@ _MOST_BY_MEANING = 6  # the same for several texts
 _SECOND_PHRASE = 0.4  # weight of a category's second nearest phrase, chosen on 1,500 titles (docs/decisions.md)
 _LEAST_COSINE = 0.25  # between an interest and a category's phrases
 _LEAST_RATIO = 0.7  # of that cosine to the best category's; chosen on titles whose primary category is known
+_SURE_RATIO = 0.9  # the same for a category that is followed without being asked for
 _LEAST_UNKNOWN = 0.37  # the same for a text of unknown words: "asdf qwer" has 0.36 to its nearest category, QCD 0.40
+_EXAMPLES = 2  # papers shown for an interest, which the reader may like or exclude
 _WINDOW = 7  # days of papers that matches are counted in
 _NOT_EMBEDDED = "There is no preview yet: the newest stored papers are not embedded. The first ranking does that."
 DRAFT = "draft"  # the name of a profile in a preview; nothing is stored under it
@@ -66,14 +70,15 @@ class KeywordMatch:
 class Matches:
     """How the stored papers of the newest days fit a draft.
 
-    `interests`: for each interest the number of papers on topic. `list`: the list that the profile would have. `note`
-    says why there is none.
+    `interests`: for each interest the number of papers on topic. `examples`: for each interest its two best papers on
+    topic, as id and title. `list`: the list that the profile would have. `note` says why there is none.
     """
 
     first: date | None = None
     last: date | None = None
     papers: int = 0
     interests: Mapping[str, int] | None = None
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     keywords: tuple[KeywordMatch, ...] = ()
     list: Preview | None = None
     note: str | None = None
@@ -81,10 +86,11 @@ class Matches:
 
 def proposed_categories(
     workspace: Workspace, texts: Sequence[str], papers: Sequence[LikedWork] = ()
-) -> tuple[Category, ...]:
+) -> dict[Category, bool]:
     """Propose categories for interests and liked papers: of similar stored papers, then those with similar phrases.
 
-    Only the first `MOST_ASKED` interests are searched. Raises StoreError.
+    The value says whether a category is sure enough to be followed without being asked for. Only the first `MOST_ASKED`
+    interests are searched. Raises StoreError.
     """
     asked = [text for text in texts if text.strip()][:MOST_ASKED]
     works = [f"{work.title} {work.abstract[:300]}".strip() for work in papers if work.title]
@@ -99,11 +105,11 @@ def proposed_categories(
             voting += _categories_of_similar(corpus, text)
     voted = by_votes(voting)
     if not asked and not works:
-        return tuple(voted[:MOST_PROPOSED])
-    named = _by_meaning(workspace, [*asked, *works[:10]]) or by_words([*asked, *works])
-    if not voted:
-        return tuple(with_machine_learning(named))
-    return tuple(dict.fromkeys([*voted[:3], *named[: max(1, MOST_PROPOSED - len(voted[:3]))]]))
+        return dict.fromkeys(voted[:MOST_PROPOSED], True)
+    named = _by_meaning(workspace, [*asked, *works[:10]]) or dict.fromkeys(by_words([*asked, *works]), True)
+    learning = [] if voted else [each for each in with_machine_learning(list(named)) if each not in named]
+    named = dict(list(named.items())[: max(1, MOST_PROPOSED - len(voted[:3]))] if voted else named)
+    return {**named, **dict.fromkeys((*voted[:3], *learning), True)}
 
 
 def unknown_interests(workspace: Workspace, interests: Sequence[str]) -> tuple[str, ...]:
@@ -141,15 +147,16 @@ def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
     return [paper.categories for paper in papers_from_table(papers_by_id(corpus.warehouse, ids))]
 
 
-def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
-    """Return the categories with phrases that mean nearly what a text says, the best of each text first.
+def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> dict[Category, bool]:
+    """Return the categories with phrases that mean nearly what a text says, the best of each text first, and whether
+    each is the best of a text or nearly as good.
 
     Without a model there are none.
     """
     try:
         embedder = workspace.load_embedder()
     except ModelUnavailable:
-        return []
+        return {}
     categories, first, phrases = _category_vectors(embedder)
     similar = np.split(embedder.encode(list(texts)) @ phrases.T, first[1:], axis=1)  # texts x phrases, by category
     best = np.stack([_of_two_phrases(np.sort(each, axis=1)) for each in similar], axis=1)  # texts x categories
@@ -157,8 +164,12 @@ def _by_meaning(workspace: Workspace, texts: Sequence[str]) -> list[Category]:
     least = np.maximum(floors, _LEAST_RATIO * best.max(axis=1))
     order = np.argsort(-best, axis=1, kind="stable")[:, :_BY_MEANING]
     in_turns = [(text, at) for place in order.T for text, at in enumerate(place)]  # each text's best first
-    near = dict.fromkeys(categories[at] for text, at in in_turns if best[text, at] >= least[text])
-    return list(near)[: min(max(_BY_MEANING, len(texts) + 1), _MOST_BY_MEANING)]
+    near: dict[Category, bool] = {}
+    for text, at in in_turns:
+        if best[text, at] >= least[text]:
+            sure = bool(best[text, at] >= _SURE_RATIO * best[text].max())
+            near[categories[at]] = near.get(categories[at], False) or sure
+    return dict(list(near.items())[: min(max(_BY_MEANING, len(texts) + 1), _MOST_BY_MEANING)])
 
 
 def _of_two_phrases(similar: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -191,18 +202,19 @@ def matches(workspace: Workspace, draft: ProfileDraft) -> Matches:
     profile = Profile(name=DRAFT, content=content)
     try:
         whole = preview(workspace, profile, last)
-        found = {
-            text: on_topic(preview(workspace, _alone(profile, text), last))
-            for text in list(dict.fromkeys((*draft.interests, *draft.secondary, *draft.exploratory)))[:MOST_ASKED]
-        }
+        asked = list(dict.fromkeys(draft.in_words))[:MOST_ASKED]
+        found = {text: on_topic(preview(workspace, _alone(profile, text), last)) for text in asked}
         note = None
     except NotComputed:
         whole, found, note = None, {}, _NOT_EMBEDDED
+    best = {text: ids[:_EXAMPLES] for text, ids in found.items()}
+    titles = _titles(warehouse, [paper_id for ids in best.values() for paper_id in ids])
     return Matches(
         first=first,
         last=last,
         papers=stored.num_rows,
-        interests=found,
+        interests={text: len(ids) for text, ids in found.items()},
+        examples={text: tuple((each, titles[each]) for each in ids) for text, ids in best.items()},
         keywords=keyword_matches(stored, draft.keywords),
         list=whole,
         note=note,
@@ -219,9 +231,15 @@ def keyword_matches(papers: pa.Table, keywords: Sequence[str]) -> tuple[KeywordM
     )
 
 
-def on_topic(found: Preview) -> int:
-    """Return how many papers of a preview are likely to be on topic."""
-    return sum(value >= LIKELY for value in found.ranking.rows.column("semantic_relevance").to_pylist())
+def _titles(warehouse: Warehouse, paper_ids: Sequence[str]) -> dict[str, str]:
+    return {paper["paper_id"]: paper["title"] for paper in papers_by_id(warehouse, list(paper_ids)).to_pylist()}
+
+
+def on_topic(found: Preview) -> list[str]:
+    """Return the papers of a preview that are likely to be on topic, the most probable first."""
+    rows = found.ranking.rows.sort_by([("semantic_relevance", "descending"), ("paper_id", "ascending")])
+    likely: list[str] = rows.filter(pc.greater_equal(rows["semantic_relevance"], LIKELY))["paper_id"].to_pylist()
+    return likely
 
 
 def _alone(profile: Profile, interest: str) -> Profile:

@@ -1,9 +1,11 @@
 """Acronyms that abstracts define ("sparse autoencoders (SAEs)"), so that either form of an interest finds the other.
 
-`acronyms.tsv` lists an acronym, what it means, and how many papers of the background define it that way. It leaves out
+`acronyms.tsv` lists an acronym, what it means, how many papers of the background define it that way, and the first of
+them. It leaves out
 acronyms of several meanings and those that are words (`map`, `clip`). `python -m benchmarks.calibrate` makes it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -11,11 +13,12 @@ from importlib.resources import files
 from paper_assets.text.words import singular, spellings, words_in
 
 TABLE = "acronyms.tsv"
+_CAPITALS = re.compile(r"\b\w*[A-Z0-9]\w*[A-Z]\w*\b")
 
 
 @cache
 def table_text() -> str:
-    """Return the table as it is in the package: acronym, meaning and number of papers, separated by tabs."""
+    """Return the table as it is in the package: acronym, meaning, number of papers and example, separated by tabs."""
     return (files("paper_assets.text") / TABLE).read_text(encoding="utf-8")
 
 
@@ -23,12 +26,17 @@ def table_text() -> str:
 def meanings() -> Mapping[str, tuple[str, ...]]:
     """Return the words of each acronym's meaning; acronyms in lower case and in the singular."""
     rows = (line.split("\t") for line in table_text().splitlines())
-    return {acronym: tuple(words_in(meaning)) for acronym, meaning, _ in rows}
+    return {singular(acronym): tuple(words_in(meaning)) for acronym, meaning, *_ in rows}
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
     """Return the words with each acronym replaced by the words that it means."""
     return [each for word in words for each in meanings().get(singular(word), (word,))]
+
+
+def long_forms(text: str) -> str:
+    """Return a text with its acronyms, written in capitals, replaced by the words that they stand for."""
+    return _CAPITALS.sub(lambda word: " ".join(meanings().get(singular(word[0].lower()), (word[0],))), text)
 
 
 def acronyms_of_phrases(words: Sequence[str]) -> list[tuple[int, int, str]]:

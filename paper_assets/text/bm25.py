@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.text.words import FUNCTION_WORDS, word_forms, words_in, words_of_normal
+from paper_assets.text.words import FUNCTION_WORDS, JOINED, SPLIT, spellings, word_forms, words_in, words_of_normal
 
 Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how often each contains a word
 
@@ -96,7 +96,7 @@ def query_words(query: str) -> list[QueryWord]:
     for word in words_in(query):
         if word in FUNCTION_WORDS:
             continue
-        own = word_forms(word)
+        own = [form for spelling in spellings(word) for form in word_forms(spelling)]
         same = [of_word[form] for form in own if form in of_word] + [of_form.get(word, len(forms))]
         of_word[word] = number = min(same)
         if number == len(forms):
@@ -136,11 +136,19 @@ def words_of(
 
 
 def _ascii_spaced(texts: pa.Array) -> pa.Array:
-    """Lower-case ASCII texts and replace all but letters and digits by blanks; the offset of `texts` is 0."""
+    """Lower-case ASCII texts and replace all but letters and digits by blanks; the offset of `texts` is 0.
+
+    Compounds are in one spelling, as by `in_one_spelling`.
+    """
+    import pyarrow.compute as pc
+
     letters = [ord(chr(at).lower()) if at < 128 and chr(at).isalnum() else ord(" ") for at in range(256)]
     _, offsets, written = texts.buffers()
     lowered = np.array(letters, np.uint8)[np.frombuffer(written or b"", dtype=np.uint8)]
-    return type(texts).from_buffers(len(texts), offsets, pa.py_buffer(lowered))
+    spaced = type(texts).from_buffers(len(texts), offsets, pa.py_buffer(lowered))
+    for pattern, parts in ((JOINED, r"\1\2"), (SPLIT, r"\1 \2")):
+        spaced = pc.replace_substring_regex(spaced, pattern, parts)
+    return spaced
 
 
 def _spaced(texts: pa.Array) -> pa.Array:

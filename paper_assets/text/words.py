@@ -68,11 +68,48 @@ _BETWEEN_TEXTS = "\0"
 _TEXTS_AT_ONCE = 1024  # about 1.3 MB, which stay in the processor's cache
 _ASCII_BLANKS = str.maketrans({letter: " " for letter in map(chr, range(128)) if not letter.isalnum()})
 
+# Compounds that abstracts write in several ways, each as most of them do: "pre training" for "pretraining", but
+# "multimodal" for "multi modal". The parts are those of words that 8,267 abstracts have in both forms; every first
+# part goes with every second one.
+JOINED = (
+    r"\b(auto|bi|geo|hyper|light|multi|non|pair|photo|spatio|uni) +"
+    r"(asymptotic|convex|convexity|crafted|directional|encoders?|encoding|existent|faceted|invasive|lingual|linear|"
+    r"linearit(?:y|ies)|local|modal|modality|modalities|negative|parameters?|parametric|realistic|regressive|"
+    r"rigid|smooth|spatial|spectral|standard|stationary|stationarity|temporal|trivial|uniform|variate|weight|wise)\b"
+)
+SPLIT = (
+    r"\b(cross|deep|few|fine|multi|one|post|pre|real|self|semi|super|time|zero)"
+    r"(agents?|attention|class|domain|fakes?|heads?|hop|labels?|layers?|levels?|objective|party|"
+    r"processing|resolution|scales?|series|shot|sources?|stages?|steps?|supervised|supervision|tasks?|"
+    r"time|trained|training|trains?|tuned|tunes?|tuning|turn|views?)\b"
+)
+_JOINED, _SPLIT = re.compile(JOINED), re.compile(SPLIT)
+_TO_JOIN = re.compile(JOINED.replace(" +", "[ -]+"), re.IGNORECASE)
+_TO_HYPHENATE = re.compile(
+    re.sub(r"\(cross.*?\)", "(cross|few|fine|multi|pre|self|semi|super|zero)[ -]?", SPLIT, count=1), re.IGNORECASE
+)
+_DEEPFAKE = re.compile(r"\bdeep[ -]?(?=fakes?\b)", re.IGNORECASE)
+
+
+def in_one_spelling(text: str) -> str:
+    """Return a text in lower case and without hyphens, with one spelling of compounds written in several ways."""
+    return _SPLIT.sub(r"\1 \2", _JOINED.sub(r"\1\2", text))
+
+
+def in_usual_spelling(text: str) -> str:
+    """Return a text for the embedding model, with compounds spelled as most abstracts spell them."""
+    joined = _DEEPFAKE.sub("deep", _TO_JOIN.sub(r"\1\2", text))
+    return _BRITISH.sub(lambda word: _american(word[0]), _TO_HYPHENATE.sub(r"\1-\2", joined))
+
 
 def normal_form(text: str) -> str:
     """Normalise a text for comparison: no case, no accents, compatibility forms resolved, dashes and white space one
-    space.
+    space, compounds in one spelling.
     """
+    return in_one_spelling(_plain_form(text))
+
+
+def _plain_form(text: str) -> str:
     if text.isascii():
         return _single_spaced(text.lower().translate(_ASCII_BREAKS))
     text = _ACCENTS.sub("", normalize("NFKD", text)).casefold()
@@ -102,7 +139,7 @@ def words_of_normal(text: str) -> list[str]:
 def words_in(text: str) -> list[str]:
     """Return the words of a text in order: letters and digits only, in normal form."""
     if text.isascii():
-        return text.lower().translate(_ASCII_BLANKS).split()
+        return in_one_spelling(text.lower().translate(_ASCII_BLANKS)).split()
     return words_of_normal(normal_form(text))
 
 
@@ -185,6 +222,16 @@ def singular(word: str) -> str:
     return word[:-1]
 
 
+# Words that frame a topic ("insightful work including …"): they have no weight in an interest, unless it has no others.
+FRAMING_WORDS = frozenset([
+    "advances", "any", "anything", "approach", "approaches", "based", "better", "exciting", "especially", "everything",
+    "focus", "focused", "ideally", "important", "improve", "improved", "improves", "improving", "include", "included",
+    "includes", "including", "insight", "insightful", "insights", "interest", "interested", "interesting", "latest",
+    "like", "new", "novel", "paper", "papers", "particularly", "preferably", "recent", "related", "relevant",
+    "research", "rigorous", "several", "some", "studies", "such", "towards", "useful", "various", "work", "works",
+])  # fmt: skip
+
+
 def asks(word: str) -> bool:
     """Return whether a word carries topic: small words and single letters do not."""
     return len(word) > 1 and word not in SMALL_WORDS
@@ -210,6 +257,19 @@ _PARTS = (  # British and American
     *(("orthopaed", "orthoped"), ("archaeo", "archeo"), ("aetiolog", "etiolog"), ("grey", "gray")),
     *(("sceptic", "skeptic"), ("mould", "mold"), ("judgement", "judgment"), ("aluminium", "aluminum")),
 )
+
+
+_BRITISH_PARTS = "|".join(british for british, _ in _PARTS)
+_BRITISH = re.compile(
+    rf"\b(?:{_OUR.pattern.replace('(u?)', '(u)')}|\w*(?:{_BRITISH_PARTS})\w*|\w+isations?)\b", re.IGNORECASE
+)
+
+
+def _american(word: str) -> str:
+    """Return the American spelling of a British word."""
+    if word.lower().endswith(("isation", "isations")):
+        return re.sub(r"isation", "ization", word, flags=re.IGNORECASE)
+    return _other(word.lower())
 
 
 def spellings(word: str) -> list[str]:

@@ -57,6 +57,37 @@ def test_an_empty_home_opens_the_welcome_page_and_its_form_makes_a_profile(desk:
     assert "eess.AS" in found["feed"]["categories"]  # type: ignore[index]
 
 
+def test_a_text_is_read_into_entries_that_are_corrected_before_the_profile_is_made(
+    desk: Desk, client: TestClient
+) -> None:
+    text = "I work on speech. I read about speech recognition, but not music generation. Papers by Ada Lov."
+    shown = client.post("/welcome", data={"token": TOKEN, "interests": text, "name": "mine"})
+    assert shown.url.path == "/welcome" and not (desk.folder / "profiles" / "mine").exists()
+    for field, entry in (("interests", "speech recognition"), ("avoid", "music generation"), ("authors", "Ada Lov")):
+        assert re.search(f'<input name="{field}" value="{entry}"', shown.text), field
+    assert "taken as context, not as a topic: speech" in shown.text.casefold()
+    corrected = {"interests": ["speech recognition", ""], "avoid": ["music generation", "pop songs"], "authors": [""]}
+    made = client.post("/welcome", data={"token": TOKEN, "read": "yes", "statement": text, "name": "mine", **corrected})
+    assert made.url.path == "/p/mine/first", made.text
+    content = desk.content("mine")
+    assert content["interests"] == {"primary": ["speech recognition"], "avoid": ["music generation", "pop songs"]}
+    assert content["statement"] == text and "preferred_authors" not in content
+
+
+def test_an_example_is_liked_or_becomes_a_topic_to_avoid(desk: Desk, client: TestClient) -> None:
+    with_papers(desk)
+    form = {"token": TOKEN, "interests": "traffic forecasting", "name": "cars"}
+    shown = client.post("/welcome/preview", data=form).text
+    liked, *_ = re.findall('name="like" value="([^"]+)"', shown)
+    unliked = re.findall('name="unlike" value="([^"]+)"', shown)
+    assert len(unliked) == 2
+    client.post("/welcome", data={**form, "like": liked, "unlike": unliked[1]})
+    interests = desk.content("cars")["interests"]
+    assert (interests["papers"], interests["avoid"]) == ([liked], [unliked[1]])  # type: ignore[index]
+    nothing = client.post("/welcome/preview", data={**form, "interests": "asdf qwer zxcv"}).text
+    assert "“asdf qwer zxcv”</span>: 0 papers on topic" in nothing and 'name="like"' not in nothing
+
+
 def test_an_uploaded_library_alone_makes_a_profile(desk: Desk, client: TestClient) -> None:
     made = client.post("/welcome", data={"token": TOKEN, "name": "mine"}, files={"library": ("refs.bib", BIB)})
     assert made.url.path == "/p/mine/first", made.text
@@ -215,7 +246,7 @@ def test_with_the_keyboard_alone_a_profile_is_made(desk: Desk, browser: Browser,
     with served(with_papers(desk)) as page, visitor(browser, width=width) as view:
         view.goto(page.url)
         expect(view.get_by_role("heading", name="Welcome")).to_be_visible()
-        view.get_by_label("What do you work on?").focus()
+        view.get_by_label("What do you want to read, and what not?").focus()
         view.keyboard.type("traffic forecasting on road networks")
         expect(view.locator("#preview")).to_contain_text("Your list would be")
         keep_picture(view, f"welcome-{width}")

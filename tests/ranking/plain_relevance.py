@@ -29,7 +29,7 @@ SCORING = ScoringConfig()
 COSINES = DATA["cosines"]
 MEANINGS = {
     acronym: meaning.split()
-    for acronym, meaning, _ in (
+    for acronym, meaning, *_ in (
         line.split("\t") for line in (FOLDER.parent / "text" / "acronyms.tsv").read_text(encoding="utf-8").splitlines()
     )
 }
@@ -179,6 +179,11 @@ def word_scores(papers: list[tuple[str, str]], text: str) -> list[float] | None:
             (
                 sum(worth[term] * (1 + math.log(one[term])) for term in asked if one[term])
                 + sum(0.5 * family_worth[term] * (1 + math.log(count)) for term, count in other.items() if count)
+            )
+            * (
+                0.7
+                if len(single) in (2, 3) and sum(bool(one[term] or other.get(term)) for term in single) == 1
+                else 1.0
             )
             / length
             * max(1, 4 / length)

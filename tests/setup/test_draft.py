@@ -178,7 +178,7 @@ def test_each_of_several_interests_proposes_its_category(tmp_path: Path) -> None
 def test_interests_of_unknown_words_propose_no_category_and_are_named(tmp_path: Path) -> None:
     desk = empty_desk(tmp_path)
     for nonsense in ("asdf qwer", "jkl jkl", "sdkfjh skdjfh", "12345"):
-        assert proposed_categories(desk, [nonsense]) == (), nonsense
+        assert not proposed_categories(desk, [nonsense]), nonsense
     together = proposed_categories(desk, ["asdf qwer", "speech synthesis"])
     assert together == proposed_categories(desk, ["speech synthesis"])
     assert unknown_interests(desk, ["asdf qwer", "speech synthesis", "QCD", "RLHF"]) == ("asdf qwer",)

@@ -49,6 +49,8 @@ READ = [
         ["Better samplers", "fewer steps", "distillation"],
         ["uses in art, film or games"],
     ),
+    ("# Interests\nquery plans\njoins\n\n# Avoid\nspreadsheets", ["query plans", "joins"], ["spreadsheets"]),
+    ("Top priority: query plans. Second: joins.", ["query plans", "joins"], []),
     ("We follow advances in query planning for\nstream processors.", ["query planning for stream processors"], []),
     ("Spare me the leaderboards. What I'm after is theory of attention.", ["theory of attention"], ["leaderboards"]),
     ("Ich interessiere mich für Robotik, aber nicht für autonomes Fahren.", ["Robotik"], ["autonomes Fahren"]),
@@ -124,3 +126,21 @@ def test_recorded_statements_lose_no_exclusion_and_follow_every_author(shared_da
         assert list(reading.authors) == statement["authors"], statement["id"]
         assert bool(reading.avoid) == bool(statement["unwanted"]), statement["id"]
         assert (reading.language or "en") == statement.get("language", "en"), statement["id"]
+
+
+def test_the_name_of_a_category_is_one_topic() -> None:
+    names = {"cryptography and security": "cs.CR"}
+    reading = read_statement("elliptic curves; nothing from Cryptography and Security", categories=names)
+    assert (reading.avoid, reading.exclude_categories) == (("Cryptography and Security",), ("cs.CR",))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Effizientes Training großer Sprachmodelle", "de"),
+        ("Schrödinger bridges for sampling", None),
+        ("de novo design", None),
+    ],
+)
+def test_a_short_text_in_another_language_is_told_from_an_english_one_with_names(text: str, language: str) -> None:
+    assert read_statement(text).language == language

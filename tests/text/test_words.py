@@ -1,6 +1,9 @@
+import pyarrow as pa
 import pytest
 
-from paper_assets.text.words import stem, stems_in
+from paper_assets.text.acronyms import long_forms
+from paper_assets.text.bm25 import words_of
+from paper_assets.text.words import in_usual_spelling, normal_form, stem, stems_in, words_in
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,31 @@ def test_small_words_and_single_letters_ask_for_nothing() -> None:
 
 def test_words_that_belong_to_topics_ask_for_something() -> None:
     assert stems_in("few-shot attacks against over-smoothing") == ["few", "shot", "attack", "against", "over", "smooth"]
+
+
+SPELLINGS = [
+    ("Pretraining and fine-tuning", "pre-training and finetuning"),
+    ("multiagent systems", "multi-agent systems"),
+    ("deep fake detection", "deepfake detection"),
+    ("multi-modal models", "multimodal models"),
+    ("non-linear, light-weight control", "nonlinear, lightweight control"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SPELLINGS)
+def test_spellings_of_a_compound_are_one(one: str, other: str) -> None:
+    assert normal_form(one) == normal_form(other)
+    assert words_in(one) == words_in(other)
+    assert words_of_table(one) == words_of_table(other) == sorted(set(words_in(one)))
+    assert in_usual_spelling(one).lower() == in_usual_spelling(other).lower()
+
+
+def words_of_table(text: str) -> list[str]:
+    (found,) = words_of(pa.array([text]))
+    return sorted(found[1])
+
+
+def test_the_text_for_the_model_has_american_spelling_and_long_forms() -> None:
+    assert in_usual_spelling("tumour behaviour, optimisation; colour") == "tumor behavior, optimization; color"
+    assert in_usual_spelling("supervised control of four hours") == "supervised control of four hours"
+    assert long_forms("GFlowNets and 3DGS of apples") == "generative flow networks and 3d gaussian splatting of apples"

@@ -43,6 +43,7 @@ from paper_assets.setup.draft import (
     ProfileDraft,
     check_name,
     ignored_note,
+    language_notes,
     proposed_name,
     read_references,
     split_lines,
@@ -403,6 +404,7 @@ def _with_words(
             with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
             (*notes, *reading.notes),
         )
+    notes += language_notes((*draft.in_words, *draft.avoid))
     for note in notes:
         warn(f"note: {note}")
     return draft
@@ -450,7 +452,7 @@ def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
     asked = draft.in_words or draft.keywords
     excluded = {code.rpartition(":")[2] for code in draft.exclude_categories}
     categories = proposed_categories(_workspace(), asked, [*draft.papers, *works])
-    return [category.code for category in categories if category.code not in excluded]
+    return [category.code for category, sure in categories.items() if sure and category.code not in excluded]
 
 
 def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:

@@ -57,6 +57,7 @@ View = Callable[[Request], Response]
 OPERATOR_ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/welcome", welcome.show_form, welcome.make_profile),
     ("/welcome/preview", None, welcome.preview_welcome),
+    ("/welcome/read", None, welcome.read_words),
     ("/welcome/own-papers", None, welcome.show_own_papers),
     ("/p/{profile}/add", welcome.show_form, welcome.add_papers),
     ("/p/{profile}/add/own-papers", None, welcome.show_own_papers),
@@ -91,6 +92,7 @@ ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/p/{profile}/practices/{identifier}", rewrite_views.show_practice, rewrite_views.remove_practice),
     ("/p/{profile}/map", paper_map.show_map, None),
     ("/p/{profile}/profile", profile_form.show_profile, profile_form.save_profile),
+    ("/p/{profile}/profile/read", None, profile_form.read_words),
     ("/p/{profile}/profile/preview", None, profile_form.preview_profile),
     ("/p/{profile}/questions", None, evidence.keep_question),
     ("/p/{profile}/evidence", evidence.show_evidence, None),

@@ -34,14 +34,16 @@ from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.rewriting.policy import LEVELS
+from paper_assets.setup.categories import categories_by_name
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
 from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.statements import read_statement
 from paper_assets.weights import DIMENSIONS
 
-Kind = Literal["lines", "number", "real", "switch", "choice", "several", "papers"]
+Kind = Literal["text", "lines", "number", "real", "switch", "choice", "several", "papers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
     (
         "Interests",
         (
+            Field("statement", "Your own words", "text", "read into the fields below, which you can correct"),
             Field("interests.primary", "Main interests", "lines", _ONE_A_LINE),
             Field("interests.secondary", "Secondary", "lines", _ONE_A_LINE),
             Field("interests.exploratory", "Exploratory", "lines", _ONE_A_LINE),
@@ -263,6 +266,8 @@ def _value(form_field: Field, typed: Any) -> Any:
     if form_field.kind == "lines":
         lines = [line.strip() for line in typed.splitlines() if line.strip()]
         return lines or (None if form_field.key == "feed.categories" else [])
+    if form_field.kind == "text":
+        return typed.strip() or None
     if form_field.kind in ("number", "real"):
         text = typed.strip()
         try:
@@ -337,6 +342,31 @@ def preview_profile(request: Request) -> Response:
         )
     except (InvalidInput, NotComputed) as fault:
         return _page(request, replace(form, preview={"fault": str(fault)}))
+
+
+_READ_INTO = {
+    "interests-primary": "primary",
+    "interests-secondary": "secondary",
+    "interests-exploratory": "exploratory",
+    "interests-avoid": "avoid",
+    "interests-less": "less",
+    "preferred_authors": "authors",
+    "feed-exclude_categories": "exclude_categories",
+}
+
+
+def read_words(request: Request) -> Response:
+    """Show the form with what the reader's own words say added to its fields; stores nothing."""
+    submitted = request.state.form
+    values = submitted_values(submitted)
+    reading = read_statement(values["statement"], categories=categories_by_name())
+    for name, part in _READ_INTO.items():
+        found = [entry for entry in getattr(reading, part) if part != "avoid" or entry not in reading.less]
+        values[name] = "\n".join(dict.fromkeys([*values[name].splitlines(), *found]))
+    form = _Form(values=values, version=str(submitted.get("version", "")), refused=True)
+    return _page(
+        request, replace(form, preview={"fault": " ".join(map(as_sentence, reading.notes))} if reading.notes else None)
+    )
 
 
 def save_profile(request: Request) -> Response:

@@ -33,11 +33,19 @@ from paper_assets.interfaces.page.profile_form import read_file
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
 from paper_assets.setup import profile_editing
-from paper_assets.setup.categories import all_categories, category_name, check_category
+from paper_assets.setup.categories import (
+    all_categories,
+    categories_by_name,
+    category_name,
+    check_category,
+    excluded_categories,
+    read_categories,
+)
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
     free_name,
+    language_notes,
     named,
     split_lines,
 )
@@ -52,8 +60,14 @@ from paper_assets.setup.matches import (
 from paper_assets.stores.profiles import write_json
 from paper_assets.text.numbers import count_of
 from paper_assets.text.sentences import cut_with_ellipsis
+from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statement
 
-FIELDS = ("name", "interests", "secondary", "keywords", "authors", "other_categories", *liked_form.FIELDS)
+# Topics and names: before the text is read one field each, then a chip (an input) for each entry.
+_CHIPS = ("interests", "secondary", "exploratory", "avoid", "less", "authors")
+FIELDS = (
+    *("name", *_CHIPS, "keywords", "other_categories", "exclude_categories", "statement", "read"),
+    *liked_form.FIELDS,
+)
 
 
 def show_form(request: Request) -> Response:
@@ -61,12 +75,50 @@ def show_form(request: Request) -> Response:
     return _page(request, {**dict.fromkeys(FIELDS, ""), "name": request.query_params.get("name", "")[:60]})
 
 
+def read_words(request: Request) -> Response:
+    """Show the form again with the text in the reader's words read into chips; stores nothing."""
+    values = _values(request)
+    text = values["statement"] if values["read"] else values["interests"]
+    return _page(request, _with_chips({**values, "read": "", "interests": text}), own=own_papers(request))
+
+
+def _with_chips(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values with the text of the first field read into chips, and kept as the statement."""
+    text = values["interests"].strip()
+    reading = _reading(text)
+    topics = {
+        "interests": reading.primary,
+        "secondary": (*split_lines(values["secondary"]), *reading.secondary),
+        "exploratory": reading.exploratory,
+        "avoid": [topic for topic in reading.avoid if topic not in reading.less],
+        "less": reading.less,
+        "authors": (*split_lines(values["authors"]), *reading.authors),
+        "other_categories": (*values["other_categories"].split(), *reading.categories),
+        "exclude_categories": reading.exclude_categories,
+    }
+    chips = {name: "\n".join(dict.fromkeys(entries)) for name, entries in topics.items()}
+    categories = {name: " ".join(chips[name].split()) for name in ("other_categories", "exclude_categories")}
+    return {**values, **chips, **categories, "statement": text[:LONGEST_STATEMENT], "read": "yes"}
+
+
+def _reading(text: str) -> Reading:
+    return read_statement(text, categories=categories_by_name())
+
+
+def _needs_reading(values: Mapping[str, str]) -> bool:
+    """Return whether the first field holds more than one topic in each line, and was not read yet."""
+    if values["read"]:
+        return False
+    reading, lines = _reading(values["interests"]), split_lines(values["interests"])
+    return bool(reading.wanted or reading.avoid) and (reading.wanted != lines or bool(reading.avoid or reading.authors))
+
+
 def preview_welcome(request: Request) -> Response:
     """Show the form again with the proposed categories and what the draft finds; stores nothing."""
     values, own = _values(request), own_papers(request)
     try:
-        draft = _draft(values, name="preview", own=own)
-        if not (draft.interests or draft.secondary or draft.papers):
+        draft = _draft(_with_chips(values) if _needs_reading(values) else values, name="preview", own=own)
+        if not (draft.in_words or draft.papers or draft.keywords):
             return _page(request, values, own=own, preview={})
         previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
     except FieldFault as fault:
@@ -93,6 +145,8 @@ def make_profile(request: Request) -> Response:
     desk, values, own = desk_of(request), _values(request), own_papers(request)
     if wants_search(request, own):
         return show_own_papers(request)
+    if _needs_reading(values):
+        return _page(request, _with_chips(values), own=own)
     place = place_of(desk)
     try:
         taken = profile_editing.profile_names(place)
@@ -105,8 +159,8 @@ def make_profile(request: Request) -> Response:
         form = request.state.form
         if not draft.categories and not form.getlist("offered"):
             works = [LikedWork(title=entry.title, abstract=entry.abstract) for entry in library if entry.title]
-            proposed = proposed_categories(desk.workspace, draft.interests, [*draft.papers, *works])
-            codes = [*own.categories, *(category.code for category in proposed)]
+            proposed = proposed_categories(desk.workspace, draft.in_words or draft.keywords, [*draft.papers, *works])
+            codes = [*own.categories, *(category.code for category, sure in proposed.items() if sure)]
             draft = replace(draft, categories=tuple(dict.fromkeys(codes)))
         created = profile_editing.create_profile(place, draft, now=now(), library=library)
     except FieldFault as fault:
@@ -214,48 +268,73 @@ def _managed(request: Request) -> tuple[str, str]:
 def _values(request: Request) -> dict[str, str]:
     form = request.state.form
     values = {name: str(form.get(name, "")).strip() for name in (*FIELDS, "zotero_local")}
-    return {**values, "checked": " ".join(map(check_category, form.getlist("category")))}
+    chips = {
+        name: "\n".join(str(entry).strip() for entry in form.getlist(name) if str(entry).strip()) for name in _CHIPS
+    }
+    chips |= {name: "\n".join(dict.fromkeys(map(str, form.getlist(name)))) for name in ("like", "unlike")}
+    return {**values, **chips, "checked": " ".join(map(check_category, form.getlist("category")))}
 
 
 def _draft(values: Mapping[str, str], *, name: str, own: OwnPapers) -> ProfileDraft:
     """Return the draft of the submitted values. Raises FieldFault for an invalid paper id or category."""
-    typed = values["other_categories"].replace(",", " ").split()
     with about_field("other_categories"):
-        others = [check_category(code) for code in typed]
+        others = read_categories(values["other_categories"])
+    with about_field("exclude_categories"):
+        excluded = excluded_categories(values["exclude_categories"])
     return ProfileDraft(
         name=name,
         interests=split_lines(values["interests"]),
         secondary=split_lines(values["secondary"]),
+        exploratory=split_lines(values["exploratory"]),
+        avoid=(*split_lines(values["avoid"]), *split_lines(values.get("unlike", ""))),
+        less=split_lines(values["less"]),
+        exclude_categories=excluded,
+        statement=values["statement"] or None,
         keywords=split_lines(values["keywords"].replace(",", "\n")),
         authors=split_lines(values["authors"]),
-        papers=(*liked_ids(values["papers"]), *own.works),
+        papers=(*liked_ids(values["papers"]), *liked_ids(values.get("like", "")), *own.works),
         categories=tuple(dict.fromkeys([*values.get("checked", "").split(), *others])),
     )
 
 
 def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft, own: OwnPapers) -> dict[str, Any]:
     desk, form = desk_of(request), request.state.form
-    fitting = proposed_categories(desk.workspace, (*draft.interests, *draft.secondary), draft.papers)
+    fitting = proposed_categories(desk.workspace, draft.in_words or draft.keywords, draft.papers)
+    fitting = {each: sure for each, sure in fitting.items() if each.code not in draft.exclude_categories}
     categories = all_categories()
     of_own = [categories[code] for code in own.categories if code in categories]
     proposed = dict.fromkeys([*of_own, *fitting])
     offered, checked = set(form.getlist("offered")), set(form.getlist("category"))
-    interests = (*draft.interests, *draft.secondary)
+    interests = draft.in_words
     more = f"the first {MOST_ASKED} of {len(interests):,} interests are counted here; the list is made for all"
     remarks = filter(
         None,
         (
             ignored_words(values["papers"]),
             unknown_note(unknown_interests(desk.workspace, interests)),
+            *_reading(values["statement"] or values["interests"]).notes,
+            *language_notes(interests),
             more if len(interests) > MOST_ASKED else None,
         ),
     )
-    ticked = {category: category.code in checked or category.code not in offered for category in proposed}
+    ticked = {
+        category: category.code in checked or (category.code not in offered and fitting.get(category, True))
+        for category in proposed
+    }
     followed = [*draft.categories, *(category.code for category, on in ticked.items() if on)]
     return {
         "fault": None,
         "warnings": [f"{note[:1].upper()}{note[1:]}" for note in remarks],
         "categories": list(ticked.items()),
+        "understood": [
+            (label, topics)
+            for label, topics in (
+                ("Looking for", interests),
+                ("Not", (*draft.avoid, *(f"{topic} (less interested)" for topic in draft.less))),
+                ("People", draft.authors),
+            )
+            if topics and (values["read"] or _needs_reading(values))
+        ],
         **_shown(matches(desk.workspace, replace(draft, categories=tuple(dict.fromkeys(followed))))),
     }
 
@@ -270,6 +349,7 @@ def _shown(draft_matches: Matches) -> dict[str, Any]:
         if draft_matches.first and draft_matches.last
         else None,
         "interests": list((draft_matches.interests or {}).items()),
+        "examples": draft_matches.examples,
         "keywords": draft_matches.keywords,
         "rows": [
             readable_title(titles.get(paper_id, paper_id))
@@ -292,17 +372,24 @@ def _page(
 ) -> Response:
     form = getattr(request.state, "form", None)
     checked = form.getlist("category") if form else []
+    examples = (preview or {}).get("examples", {})
+    shown = {each for of_topic in examples.values() for example in of_topic for each in example}
+    chosen = [(name, value) for name in ("like", "unlike") for value in values.get(name, "").split("\n")]
     return page(
         request,
         "add.html.jinja" if "profile" in request.path_params else "welcome.html.jinja",
         status=status,
         values=values,
+        notes=(*_reading(values["statement"]).notes, *language_notes(split_lines(values["interests"])))
+        if values["read"]
+        else (),
         own=own or OwnPapers(),
         zotero_file=local_zotero(desk_of(request).environ),
         faults=faults or {},
         fault=fault,
         uploads=None if faults and "library" in faults else keep_uploads(request),
         preview=preview,
+        kept=[(name, value) for name, value in chosen if value and value not in shown],
         checked=[(code, category_name(code)) for code in checked],
         first=not desk_of(request).settings.profiles_dir.is_dir() or not desk_of(request).profiles(),
         kept_days=profile_editing.KEPT_DAYS,
