@@ -224,11 +224,11 @@ def singular(word: str) -> str:
 
 # Words that frame a topic ("insightful work including …"): they have no weight in an interest, unless it has no others.
 FRAMING_WORDS = frozenset([
-    "advances", "any", "anything", "approach", "approaches", "based", "better", "exciting", "especially", "everything",
-    "focus", "focused", "ideally", "important", "improve", "improved", "improves", "improving", "include", "included",
-    "includes", "including", "insight", "insightful", "insights", "interest", "interested", "interesting", "latest",
-    "like", "new", "novel", "paper", "papers", "particularly", "preferably", "recent", "related", "relevant",
-    "research", "rigorous", "several", "some", "studies", "such", "towards", "useful", "various", "work", "works",
+    "advances", "anything", "approach", "approaches", "based", "better", "exciting", "especially", "everything",
+    "ideally", "important", "improve", "improved", "improves", "improving", "include", "included",
+    "includes", "including", "insight", "insightful", "insights", "interested", "interesting", "latest",
+    "new", "novel", "paper", "papers", "particularly", "preferably", "recent", "related", "relevant",
+    "research", "rigorous", "such", "towards", "useful", "various",
 ])  # fmt: skip
 
 
