@@ -134,7 +134,7 @@ def test_the_preview_shows_the_list_and_how_many_papers_match(
         assert "medieval poetry</span>" not in shown and "Your list would be" in shown
     shown = client.post("/welcome/preview", data=form).text
     assert "interests are counted here" not in shown
-    refused = client.post("/welcome/preview", data={**form, "interests": "graph " * 200})
+    refused = client.post("/welcome/preview", data={**form, "interests": "graph " * 200, "read": "yes"})
     assert refused.status_code == 200 and "graph graph" in refused.text  # what was typed is kept
     assert '<p class="warning">An interest may have 1,000 characters' in refused.text
     assert "Your list would be" in shown

@@ -3,6 +3,7 @@
 The preview shows what the draft finds among the stored papers; nothing is stored until the profile is made.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -106,11 +107,13 @@ def _reading(text: str) -> Reading:
 
 
 def _needs_reading(values: Mapping[str, str]) -> bool:
-    """Return whether the first field holds more than one topic in each line, and was not read yet."""
-    if values["read"]:
+    """Return whether the first field says more than one topic in each line, and was not read yet."""
+    text = values["interests"]
+    if values["read"] or not text.strip():
         return False
-    reading, lines = _reading(values["interests"]), split_lines(values["interests"])
-    return bool(reading.wanted or reading.avoid) and (reading.wanted != lines or bool(reading.avoid or reading.authors))
+    reading = _reading(text)
+    several = re.search(r"[,;:.!?。，、；：]", text) is not None and reading.wanted != split_lines(text)
+    return several or bool(reading.avoid or reading.authors)
 
 
 def preview_welcome(request: Request) -> Response:
