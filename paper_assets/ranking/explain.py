@@ -188,8 +188,9 @@ def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     if holding:
         return [f"{topic} in {' and '.join(holding)}"]
     in_title, in_abstract = matched_terms(interest, *texts)
-    found = " ".join((*in_title, *in_abstract)).split()
-    missing = [word for word in words_in(interest) if asks(word) and singular(word) not in map(singular, found)]
+    found = {singular(word) for word in words_in(" ".join((*in_title, *in_abstract)))}
+    asked = [word for word in dict.fromkeys(words_in(interest)) if asks(word)]
+    missing = [word for word in asked if singular(word) not in found] if len(asked) <= _NAMED else []
     written = {singular(word): word for word in words_in(interest)}
     parts = [
         f"{', '.join(' '.join(written.get(word, word) for word in term.split()) for term in terms[:_NAMED])} in {field}"
