@@ -27,7 +27,7 @@ from paper_assets.small_files import is_present, make_private_folder, parse_json
 from paper_assets.stores.feedback import KINDS, RATING_VALUES, WITHDRAWN
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
 from paper_assets.stores.stamps import forget_stamps
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
+from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
 ABOUT = "about.json"
 _PROFILES = "profiles.jsonl"
@@ -247,7 +247,8 @@ def _insert(connection: DuckDBPyConnection, entered: _Entered, rows: pa.Table) -
     )
     count = f"select count(*) from {entered.table}"  # noqa: S608
     [(before,)] = connection.execute(count).fetchall()
-    for statement in entered.add.split(";"):
+    new = value_of(connection, "select count(*) from new")
+    for statement in entered.add.split(";") if new else ():  # an import repeated changes nothing, places neither
         connection.execute(statement)
     [(after,)] = connection.execute(count).fetchall()
     connection.execute("drop table new")
