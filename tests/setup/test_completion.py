@@ -25,7 +25,7 @@ def test_without_a_command_it_points_a_newcomer_at_start(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("typed", "hint"), [("toady", "did you mean today"), ("export", "did you mean cite"), ("zzz", "--help` lists them")]
+    ("typed", "hint"), [("toady", "did you mean today"), ("bibtex", "did you mean cite"), ("zzz", "--help` lists them")]
 )
 def test_an_unknown_command_is_answered_with_the_one_that_was_meant(
     typed: str, hint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

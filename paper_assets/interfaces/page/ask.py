@@ -92,6 +92,7 @@ def is_question(text: str) -> bool:
 
 def lead_to_search(request: Request) -> Response:
     """Lead the address that questions had before to the search, which answers them."""
+    reader_of(request)
     fields = {{"question": "q"}.get(name, name): value for name, value in request.query_params.items()}
     return RedirectResponse(f"{request.url.path.removesuffix('ask')}search?{urlencode(fields)}".rstrip("?"), 303)
 
