@@ -42,19 +42,25 @@ from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
 
 
-def window(papers: int, reasons: Mapping[str, int]) -> str:
-    """Return how many papers the window has, and how many of them were filtered out, by reason, most frequent first."""
+def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | None) -> str:
+    """Return how many papers of the window are new since the list before, and how many were filtered out, by reason,
+    most frequent first. `days` of the window; None: it is not known.
+    """
     if not papers:
         return "No new papers."
-    new, out = "1 new paper" if papers == 1 else f"{papers:,} new papers", sum(reasons.values())
+    within = f" in the last {days} days" if days and days > 1 else ""
+    counted = "1 new paper" if papers == new == 1 else f"{papers:,} new papers"
+    if new < papers:
+        counted = f"{new:,} new of {papers:,} papers{within}" if new else f"Nothing new; {papers:,} papers{within}"
+    out = sum(reasons.values())
     if not out:
-        return f"{new}, none filtered out."
+        return f"{counted}, none filtered out."
     if len(reasons) == 1:
         (code,) = reasons
-        return f"{new}, {out:,} filtered out: {LEFT_OUT_IN_WORDS.get(code, one_line(code))}."
+        return f"{counted}, {out:,} filtered out: {LEFT_OUT_IN_WORDS.get(code, one_line(code))}."
     by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
     left_out = ", ".join(f"{n} {LEFT_OUT_IN_WORDS.get(code, one_line(code))}" for code, n in by_number)
-    return f"{new}, {out} filtered out: {left_out}."
+    return f"{counted}, {out} filtered out: {left_out}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +136,7 @@ class DigestRows:
     `papers`: by id, those listed and those in the changes, as far as they are stored. `candidates`: the rows of the
     window. `changes`: (since when, what changed). `answers`: as in `stores.retrievals`. `decided_at`: when a person
     last decided on one of the rewrites. `content`: the profile for which the list was made, None if it is unknown.
+    `new`: how many of the candidates the list before did not have; None: all.
     """
 
     ranking: StoredRanking
@@ -140,6 +147,7 @@ class DigestRows:
     rewrites: Sequence[RewriteItem] = ()
     decided_at: datetime | None = None
     content: ProfileContent | None = None
+    new: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +240,12 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
         day=ranking.day,
         updated=_updated(stored, versions),
         headline=headline_of(header, len(shown)),
-        window=window(len(stored.candidates), reasons_of(stored.candidates)),
+        window=window(
+            len(stored.candidates),
+            reasons_of(stored.candidates),
+            new=len(stored.candidates) if stored.new is None else stored.new,
+            days=stored.content.feed.window_days if stored.content else None,
+        ),
         entries=listed,
         more_likely=more,
         by_people=people,

@@ -31,6 +31,7 @@ from paper_assets.stores.rankings import (
     StoredRanking,
     candidates,
     latest_ranking_day,
+    new_in_window,
     previous_ranking,
     ranking,
 )
@@ -91,6 +92,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[DigestRo
         rewrites=rewrites,
         decided_at=last_decision(warehouse, [item.item for item in rewrites]),
         content=ranked_for.content if ranked_for else None,
+        new=new_in_window(warehouse, day, profile)[0],
     )
     return stored, tuple(sorted(named))
 

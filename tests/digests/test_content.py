@@ -19,7 +19,7 @@ from paper_assets.digests.evidence import PassageEntry
 from paper_assets.digests.html import html_page
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import markdown_page
-from paper_assets.profile import ProfileContent
+from paper_assets.profile import ProfileContent, profile_content
 from paper_assets.ranking.changes import changes_between
 from paper_assets.settings import RewritingConfig
 from tests.digests.invented import (
@@ -47,6 +47,14 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
     assert (found.headline, found.entries) == ("Nothing to read today", ())
     assert found.window == "3 new papers, 3 filtered out: 2 read already, 1 too old."
     assert digest_of(stored([], rows=[], candidates=[]), config=RewritingConfig()).window == "No new papers."
+
+
+def test_a_list_says_how_many_papers_of_its_window_are_new_since_the_list_before() -> None:
+    week = replace(stored([], rows=[], candidates=[candidate(f"2603.0000{n}", None) for n in range(3)]), new=1)
+    assert digest_of(week, config=RewritingConfig()).window == "1 new of 3 papers, none filtered out."
+    content = profile_content({"interests": {"primary": ["ponds"]}, "feed": {"window_days": 7}}, source="ann")
+    with_days = digest_of(replace(week, content=content), config=RewritingConfig())
+    assert with_days.window == "1 new of 3 papers in the last 7 days, none filtered out."
 
 
 def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
