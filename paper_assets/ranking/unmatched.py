@@ -8,6 +8,7 @@ To add a kind of preference: add a field to `Preferences`, its test to `unmatche
 `sentences`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,9 @@ from paper_assets.text.names import maybe_same_person
 DAYS: Final = 30
 UNMET: Final = f"no paper of the last {DAYS} days"  # begins each sentence of what is without a match
 CONTRADICTED: Final = "the preferred keyword"  # begins each sentence on a preferred keyword that is excluded too
+POWERLESS: Final = "the excluded keyword"  # begins each sentence on one that can match no text
+_PATTERN = re.compile(r"\.[*+?]|\\[bdswBDSW]|\*(?=.*\w)|\w\|\w|\[\^?\w|[\w)]\$$|^\^\w")  # of a regular expression
+_AS_WORDS = "keywords are words, not patterns; a star stands for the rest of the last word only (GPT-4*)"
 _FOR_TEXTS = ("title", "abstract")
 _FOR_PEOPLE = ("authors", "affiliations")
 
@@ -95,8 +99,13 @@ def sentences(preferences: StatedPreferences, papers: pa.Table) -> list[str]:
 
 
 def contradictions(content: ProfileContent) -> list[str]:
-    """Return sentences that name the preferred keywords whose papers an excluded or avoided keyword always matches."""
+    """Return sentences that name the preferred keywords whose papers an excluded or avoided keyword always matches, and
+    the excluded and avoided keywords that can match no text.
+    """
     keywords, texts = content.keywords, list[str]()
+    excluded = [*keywords.exclude.hard, *keywords.exclude.soft]
+    powerless = [*matching_nothing(excluded), *(each for each in excluded if _PATTERN.search(each))]
+    texts += [f"{POWERLESS} {each} excludes nothing: {_AS_WORDS}" for each in dict.fromkeys(powerless)]
     for wanted in distinct(keywords.must_include):
         if hard := implied_by(wanted, keywords.exclude.hard):
             texts.append(

@@ -49,7 +49,7 @@ from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.open_days import recent_days
 from paper_assets.ranking.levels import level_of_row
-from paper_assets.ranking.unmatched import CONTRADICTED, UNMET
+from paper_assets.ranking.unmatched import CONTRADICTED, POWERLESS, UNMET
 from paper_assets.small_files import file_state
 from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
@@ -148,7 +148,7 @@ def _entries(digest: Digest) -> list[DigestEntry | UnshownEntry]:
 def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
     """Return the warnings for the top of the page, without those at a paper's place, and the unmet preferences."""
     at_a_place = {each.fault for each in digest.unshown}
-    unmet = [line for line in digest.warnings if line.startswith((UNMET, CONTRADICTED))]
+    unmet = [line for line in digest.warnings if line.startswith((UNMET, CONTRADICTED, POWERLESS))]
     return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
