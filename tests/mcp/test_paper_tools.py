@@ -404,6 +404,10 @@ def test_no_key_is_in_any_answer_or_in_the_log_though_a_server_repeats_it(world:
     answer_text = json.dumps({**READING, "summary": f"It says {KEY} and {SCHOLAR_KEY}."})
     world.answers.append(Says(answer_text))
     answer = world.host.call("analyze_paper", paper={"paper_id": ID}, llm_config={"model": "echo3"})
+    assert (answer["analysis"]["summary"], answer["analysis"]["dropped"]) == ("", 1)
+    leaked = {"title": "Of keys", "content": f"It says {KEY} and {SCHOLAR_KEY}."}
+    world.answers.append(Says(answer_text))
+    answer = world.host.call("analyze_paper", paper=leaked, llm_config={"model": "echo4"})
     assert answer["analysis"]["summary"] == "It says *** and ***."
     log = world.host.log
     assert " DEBUG " in log

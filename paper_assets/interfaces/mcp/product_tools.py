@@ -1,6 +1,5 @@
 """Tools for profiles, digests, rewrites and best practices (SPEC I9)."""
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
     from paper_assets.stores.rewrites import RewriteItem
 
 _MOST_OF_A_DIGEST = 5_000  # characters of a page: at most 1,500 tokens of the large models' tokenizers
-_EXPLANATION = re.compile(r"^Why this rank: .*\n\n?", re.MULTILINE)  # most of a digest; explain_rank gives it
 Level = Literal["public", "student", "expert"]
-
-
-def _without_explanations(text: str) -> str:
-    return _EXPLANATION.sub("", text)
 
 
 class ProductTools(ToolSet):
@@ -80,7 +74,7 @@ class ProductTools(ToolSet):
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
             read, text = digest_text(self.settings, name, day_or_none(day))
-            part = text_page(_without_explanations(text), offset=offset, limit=_MOST_OF_A_DIGEST)
+            part = text_page(text, offset=offset, limit=_MOST_OF_A_DIGEST)
             return {
                 "profile": name,
                 "day": f"{read}",
