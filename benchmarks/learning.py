@@ -178,7 +178,8 @@ class UnseenPapers:
         probability = shifted(self._probability, shift)
         rest = self._final - self._header["weights"]["semantic_relevance"] * self._probability
         match = log_odds(probability) + self._header["preference_weight"] * rest
-        return self.by_formula[np.lexsort((-match, probability < LIKELY))]
+        tier = (probability >= self._header["threshold"]).astype(int) + (probability >= LIKELY)
+        return self.by_formula[np.lexsort((-match, -tier))]
 
     def ndcg(self, order: Rows) -> float:
         """Return nDCG@10 of an order of the rows."""
