@@ -168,7 +168,7 @@ def joined(sets: Sequence[tuple[JudgedLists, date]]) -> JudgedLists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedDay:
-    """The list of one profile on one day, best first; `quiet`: it had fewer papers than places."""
+    """The list of one profile on one day, best first; `quiet`: no paper was even possible."""
 
     day: date
     shown: tuple[str, ...]

@@ -108,7 +108,7 @@ def modes(
     """Return functions that build a scorer for each interest mode, by name; documents are embedded once for all modes.
 
     `library` is included only if a query likes papers; a query without liked papers is then ranked by its words.
-    `options` are used for `top_k` and `hybrid_of`.
+    `options` are used for `hybrid_of`.
     """
     chosen = options or RankingOptions()
     documents = [document.text for document in labelled.documents]
@@ -140,10 +140,7 @@ def _scorer(
     scoring: ScoringConfig,
     options: RankingOptions,
 ) -> Scorer:
-    """Return a scorer that ranks documents by relevance and leaves out those of relevance 0.
-
-    Every interest with a relevant document is represented in the first `top_k` places.
-    """
+    """Return a scorer that ranks documents by relevance and leaves out those of relevance 0."""
     texts_by_id = {unversioned(document.doc_id): (document.title, document.abstract) for document in labelled.documents}
     ties = labelled.tie_order()
 

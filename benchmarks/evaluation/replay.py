@@ -106,5 +106,5 @@ def _replayed(
         day=day,
         shown=tuple(shown),
         candidates=frozenset(passed),
-        quiet=stored.header.get("quiet", len(shown) < profile.content.ranking.top_k),
+        quiet=not shown,
     )

@@ -47,18 +47,6 @@ def test_a_profile_finds_what_is_like_the_papers_it_likes_and_not_these(tmp_path
         assert "d2" not in list(ranker()(query))
 
 
-def test_in_lanes_no_interest_goes_unseen(tmp_path: Path) -> None:
-    docs = [{"id": f"f{n}", "title": "Frogs", "abstract": f"Frog {n}."} for n in range(8)]
-    docs.append({"id": "s", "title": "Granite in ponds", "abstract": "A stone."})
-    profiles = [{"id": "ann", "interests": {"primary": ["frogs"], "exploratory": ["granite"]}}]
-    folder = write_set(tmp_path / "set", docs=docs, queries=profiles, asked="profiles", qrels="ann\ts\t1\n")
-    labelled = load_labelled_set(folder)
-    (query,) = labelled.judged_queries
-    for name, seen in (("seed", False), ("lanes", True), ("hybrid", True)):
-        shown = list(modes(labelled, embed=embed, scoring=SCORING)[name]()(query))[:5]
-        assert ("s" in shown) is seen, name
-
-
 def test_a_document_id_with_a_version_can_be_liked(tmp_path: Path) -> None:
     docs = [
         {"id": "2501.00001v2", "title": "Frogs"},
