@@ -72,7 +72,7 @@ class AnswerEntry:
     """An answer in sentences by side (one without a name if it is not divided), and its quotations; without a language
     model the quotations alone.
 
-    `by`: who wrote it, and how many sentences without a quotation were left out.
+    `by`: who wrote it, and how many sentences that no quotation supports were left out.
     """
 
     sides: tuple[tuple[str, tuple[AnswerSentence, ...]], ...]

@@ -444,7 +444,7 @@ def test_an_answer_has_numbered_quotations_with_paper_and_section_in_every_form(
     assert "<sup>2, 1</sup>" in html and '<li value="2"><q dir="auto">They are heard' in html
     assert "<small>2603.00009, section 4.2 Far</small>" in html and "<math" in html.partition("<q ")[2]
     for page in (markdown, html):
-        assert "Written by invented-1 from 12 passages; 1 sentence without a quotation" in page
+        assert "Written by invented-1 from 12 passages; 1 sentence left out: not supported by a quotation." in page
 
 
 def test_an_answer_for_and_against_is_divided_and_one_without_sentences_reports_it() -> None:

@@ -26,10 +26,26 @@ def test_only_the_kept_answers_come_back(warehouse: Warehouse) -> None:
     assert known_answers(warehouse, []) == {}
 
 
-def test_the_first_answer_to_a_question_stays(warehouse: Warehouse) -> None:
-    keep_answers(warehouse, {"a": "0.5"}, model="m")
+def test_an_answer_that_was_asked_for_again_replaces_the_stored_one(warehouse: Warehouse) -> None:
+    keep_answers(warehouse, {"a": "0.5", "c": "0.2"}, model="m")
     keep_answers(warehouse, {"a": "0.9", "b": "0.1"}, model="m")
-    assert known_answers(warehouse, ["a", "b"]) == {"a": "0.5", "b": "0.1"}
+    assert known_answers(warehouse, ["a", "b", "c"]) == {"a": "0.9", "b": "0.1", "c": "0.2"}
+
+
+def test_a_stored_answer_that_fails_a_check_is_paid_for_again_once(warehouse: Warehouse) -> None:
+    with loopback_llm(*[says({"score": 0.75})] * 2) as server:
+        ask = LanguageModel(config=server.config("ollama"), cache=StoredAnswers(warehouse)).ask
+        ask(system="s", user="u", schema=Score)
+        with warehouse.reading() as connection:
+            [(key,)] = connection.execute("select key from llm_answers").fetchall()
+        keep_answers(warehouse, {key: '{"score": -1}'}, model="m")
+        again = [
+            ask(system="s", user="u", schema=Score, complaint=lambda value: "negative" if value.score < 0 else None)
+            for _ in range(2)
+        ]
+        assert [each.cached for each in again] == [False, True]
+        assert [each.value.score for each in again] == [0.75, 0.75]
+        assert len(server.requests) == 2
 
 
 def test_a_question_asked_by_another_process_is_not_asked_again(warehouse: Warehouse) -> None:
