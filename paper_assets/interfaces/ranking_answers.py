@@ -20,7 +20,14 @@ from paper_assets.stores.feedback import RATING_VALUES, last_ratings
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.ranking_files import saved_file
-from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, ranked_paper, ranking
+from paper_assets.stores.rankings import (
+    StoredRanking,
+    candidates,
+    latest_ranking_day,
+    new_in_window,
+    ranked_paper,
+    ranking,
+)
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
@@ -93,7 +100,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
         "profile": profile,
         "day": f"{day}",
         **_about(stored),
-        "window": _window(warehouse, profile, day),
+        "window": _window(warehouse, stored),
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
         "more_likely": [shown(row) for row in stored.more_likely],
@@ -139,7 +146,7 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     stored = ranking(warehouse, day, profile)
     papers, about = _papers_of(warehouse, stored), _about(stored)
     if not stored.listed:
-        about["warnings"] = [*about["warnings"], f"the list is empty: {_window(warehouse, profile, day)}"]
+        about["warnings"] = [*about["warnings"], f"the list is empty: {_window(warehouse, stored)}"]
 
     def brief(row: Mapping[str, Any]) -> dict[str, Any]:
         paper = papers.get(row["paper_id"], _GONE)
@@ -171,12 +178,19 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     }
 
 
-def _window(warehouse: Warehouse, profile: str, day: date) -> str:
-    """Return a sentence on how many papers the day's window has, and what was filtered out."""
+def _window(warehouse: Warehouse, stored: StoredRanking) -> str:
+    """Return a sentence on how many papers the list's window has, how many are new, and what was filtered out."""
     from paper_assets.digests.content import reasons_of, window  # what `rank` need not load
 
+    day, profile = stored.day, stored.profile
     judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
-    return window(len(judged), reasons_of(judged))
+    ranked_for = profile_version(warehouse, profile, stored.header.get("profile_hash") or "")
+    return window(
+        len(judged),
+        reasons_of(judged),
+        new=new_in_window(warehouse, day, profile)[0],
+        days=ranked_for.content.feed.window_days if ranked_for else None,
+    )
 
 
 def _summary(abstract: str) -> str:

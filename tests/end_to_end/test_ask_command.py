@@ -77,5 +77,5 @@ def test_the_terminal_shows_numbers_quotations_and_papers_and_nothing_of_a_model
         and "[1] “Across eleven trials" in shown
     )
     assert shown.count("“") == 1  # the nearest sentence of the stored paper, nothing of the model's quotations
-    assert "4 sentences of the model left out" in shown
+    assert "4 sentences left out: not supported by a quotation." in shown
     assert RAISED_SENTENCE in desk.run("ask", "--extractive", QUESTION)

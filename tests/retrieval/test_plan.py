@@ -1,6 +1,7 @@
 """Test plans: what is valid, what is refused in one line, and what is ignored and reported."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,9 @@ def test_a_paper_is_on_the_side_of_each_of_its_categories_where_that_is_asked() 
 
 
 def test_party_is_another_name_for_sides() -> None:
-    assert plan(filters={"party": ["a", "b"]}) == plan(filters={"sides": ["a", "b"]})
+    named = plan(filters={"party": ["a", "b"]})
+    assert replace(named, by_party=False) == plan(filters={"sides": ["a", "b"]})
+    assert named.by_party, "it is answered with `documents_by_party` too"
 
 
 @pytest.mark.parametrize(
