@@ -215,10 +215,12 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     keys = [] if scored.floor is None else [_tiers(scored), scored.match(final)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
     people = np.zeros(len(order), dtype=bool) if scored.followed is None else scored.followed & scored.likely
-    if people.any():
-        inside = np.isin(order, [*order[people[order]], *order[~people[order]]][:places])
-        order = np.concatenate([order[inside], order[~inside]])
-    order, entered = _with_every_interest(order, scored, people, places=places, most=options.top_k // 3)
+    best = np.concatenate([order[people[order]], order[~people[order]]])[:places]
+    listed, entered = _with_every_interest(
+        order[np.isin(order, best)].tolist(), order, scored, people, most=options.top_k // 3
+    )
+    inside = np.isin(order, listed)
+    order = np.concatenate([order[inside], order[~inside]])
     return FinalList(
         order=order, shown=places, final=final, diversity_penalty=penalty, interest_places=entered, contrast=None
     )
@@ -245,16 +247,15 @@ def _standings(scored: Scored, final: Floats, lowered: Floats) -> tuple[Floats, 
 
 
 def _with_every_interest(
-    order: Rows, scored: Scored, people: Bools, *, places: int, most: int
-) -> tuple[Rows, dict[int, int]]:
-    """Let interests without a likely paper in the first `places` of an order take a place, in the profile's order.
+    listed: list[int], order: Rows, scored: Scored, people: Bools, *, most: int
+) -> tuple[list[int], dict[int, int]]:
+    """Let interests without a likely paper among the `listed` rows take a place, in the profile's order.
 
-    The best likely paper of the interest enters, and the lowest paper leaves that is not the only one of an interest
-    and not by `people` (n,) whom the reader follows, if the newcomer is about as likely. At most `most` papers enter;
-    otherwise the order of papers is kept. Returns the new order, and by row number the interest of each newcomer.
+    The best likely paper of the interest by `order` enters, and the lowest of `listed`, which are in that order, leaves
+    that is not the only one of an interest and not by `people` (n,) whom the reader follows, if the newcomer is about
+    as likely. At most `most` papers enter. Returns the new rows, and by row number the interest of each newcomer.
     """
     serves, relevance = (scored.by_interest >= LIKELY) & scored.likely[:, None], scored.relevance
-    listed: list[int] = order[:places].tolist()
     entered: dict[int, int] = {}
     for interest in np.flatnonzero(serves.any(axis=0) & ~serves[listed].any(axis=0)).tolist():
         needed = serves[listed].sum(axis=0) == 1
@@ -266,5 +267,4 @@ def _with_every_interest(
             listed = [*(row for row in listed if row != leaver), newcomer]
             entered[newcomer] = interest
             entered.pop(leaver, None)
-    inside = np.isin(order, listed)
-    return np.concatenate([order[inside], order[~inside]]), entered
+    return listed, entered
