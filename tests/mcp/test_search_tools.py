@@ -20,11 +20,14 @@ from tests.loopback_arxiv import loopback_arxiv
 from tests.mcp.raw_host import RawHost, raw_host
 
 PRIVATE = "the unpublished ledger of toll bridges"
+ANSWERING = "2603.00205"
+FINDING = "Graph networks predict traffic on road networks with an error that is 12 % lower than before."
 
 
 @pytest.fixture(scope="module", autouse=True)
-def private_text(desk: Desk) -> None:
-    document = Document(
+def full_texts(desk: Desk) -> None:
+    """Store a private text, and of another paper a public one that answers a question."""
+    private = Document(
         doc_id="own:70001",
         text=PRIVATE,
         paper_id="2603.00203",
@@ -34,7 +37,10 @@ def private_text(desk: Desk) -> None:
         owner="traffic",
         date_int=20260302,
     )
-    replace_documents(desk.warehouse, "fulltext", origin="ledger", documents=[document])
+    public = replace(
+        private, doc_id="70002", paper_id=ANSWERING, text=FINDING, title="Of traffic", access_level="public", owner=None
+    )
+    replace_documents(desk.warehouse, "fulltext", origin="ledger", documents=[private, public])
 
 
 def test_stored_papers_are_found_with_the_sentence_that_fits_and_in_pages(host: RawHost) -> None:
@@ -77,13 +83,21 @@ def test_a_private_text_is_neither_found_nor_quoted(host: RawHost) -> None:
 
 def test_a_question_is_answered_in_one_call_with_quotes_of_stored_papers(host: RawHost) -> None:
     answer = host.call("ask_desk", question="How is traffic on road networks predicted?")
-    assert answer["kind"] == "extractive" and answer["answered"]
+    assert answer["kind"] == "extractive" and answer["answered"] and not answer["nearest"]
     assert not any(each.get("text") == cited["quote"] for each in answer["sentences"] for cited in each["citations"])
     quoted = {cited["paper_id"]: cited["quote"] for each in answer["sentences"] for cited in each["citations"]}
-    assert "2603.00203" in quoted
+    assert quoted == {ANSWERING: FINDING}
     for paper_id, quote in quoted.items():
-        fetched = host.call("search_desk", query=f'"{" ".join(quote.split()[:6])}"')
+        fetched = host.call("search_desk", query=f'"{" ".join(quote.split()[:6])}" in:fulltexts')
         assert paper_id in {each["paper_id"] for each in fetched["papers"]}
+
+
+def test_where_no_stored_paper_reports_a_result_the_nearest_sentences_are_quoted_and_nothing_is_answered(
+    host: RawHost,
+) -> None:
+    answer = host.call("ask_desk", question="How are rare languages recognised in speech?")
+    assert not answer["answered"] and not answer["sentences"]
+    assert "We study speech recognition for rare languages." in {each["quote"] for each in answer["nearest"]}
 
 
 def test_an_answer_that_cannot_separate_for_and_against_reports_it(host: RawHost) -> None:
