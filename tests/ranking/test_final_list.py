@@ -129,9 +129,7 @@ def test_a_likely_paper_by_a_followed_person_is_always_in_the_list_and_an_unlike
 
 def test_papers_that_enter_for_a_person_and_for_an_interest_stand_in_the_order_of_match() -> None:
     lanes = [[0.9, 0], [0.9, 0], [0.9, 0], [0, 0.9], [0.9, 0]]
-    papers = replace(
-        scored([0.98, 0.97, 0.96, 0.95, 0.6], by_interest=lanes), followed=np.array([False] * 4 + [True])
-    )
+    papers = replace(scored([0.98, 0.97, 0.96, 0.95, 0.6], by_interest=lanes), followed=np.array([False] * 4 + [True]))
     found = listed(papers)
     assert found.order.tolist() == [0, 3, 4, 1, 2]
     assert found.interest_places == {3: 1}
