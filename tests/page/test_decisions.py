@@ -13,14 +13,14 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.stance import no_judge
 from paper_assets.rewriting.measures import marked
-from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items
+from paper_assets.stores.rewrite_progress import finish, keep_attempt, open_items, replace_set
 from paper_assets.stores.rewrites import rewrite_item
 from tests.digests.invented import attempt
 from tests.loopback_llm import hang, loopback_llm
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, served, waiting_item
 from tests.page.invented_desk import attempt as written
-from tests.rewriting.scripted import NOW, Play
+from tests.rewriting.scripted import NOW, Play, writing
 
 
 def test_a_rewrite_is_shown_beside_its_original_with_doubtful_numbers_marked(
@@ -57,13 +57,20 @@ def test_a_doubtful_number_marks_no_part_of_another_and_formulas_are_mathematics
 
 
 def test_a_rewrite_either_waits_for_the_reader_or_runs_to_its_end(page_of_a_year: Page, browser: Browser) -> None:
-    waiting_item(page_of_a_year.desk, title="A road that is rewritten")
+    desk = page_of_a_year.desk
+    newest = wanted_items(desk.warehouse, load_profile(desk.folder / "profiles" / PROFILE), LATEST)
+    item = waiting_item(desk, title="A road that is rewritten")
+    replace_set(desk.warehouse, LATEST, PROFILE, [*newest, item], now=NOW)
+    waiting_item(desk, title="A road of an old list")
     with loopback_llm(lambda request: hang()) as model:
         environ = {**model.environ("openai"), "OPENAI_MODEL": "invented"}
         with served(page_of_a_year.desk, **environ) as with_model, visitor(browser) as page:
             page.goto(f"{with_model.url}/p/{PROFILE}/rewrites")
             waiting = page.locator("section", has=page.get_by_role("heading", name="Waiting for your decision"))
             expect(waiting).to_contain_text("A road that is rewritten")
+            expect(waiting).not_to_contain_text("A road of an old list")
+            expired = page.locator("section", has=page.get_by_role("heading", name="Not decided while their list"))
+            expect(expired).to_contain_text("A road of an old list")
             expect(page.locator("main")).not_to_contain_text("updates itself")
             waiting.get_by_role("link", name="A road that is rewritten").click()
             expect(page.locator("#status")).to_have_text("Attempt 1 waits for your decision.")
@@ -78,10 +85,11 @@ def test_a_rewrite_either_waits_for_the_reader_or_runs_to_its_end(page_of_a_year
             row = page.locator(".rows li", has_text="A road that is rewritten")
             expect(row).to_contain_text("Being written")
             expect(row).not_to_contain_text("updates itself")
-            behind = waiting_item(page_of_a_year.desk, title="A road that comes second")
+            behind = waiting_item(desk, title="A road that comes second")
             page.goto(f"{with_model.url}/p/{PROFILE}/rewrites/{behind.item}")
             page.get_by_role("button", name="Retry").click()
             expect(page.locator("#status")).to_contain_text("Waits for 1 other rewrite to be written first; this page")
+    replace_set(desk.warehouse, LATEST, PROFILE, newest, now=NOW)
 
 
 def test_a_rewrite_made_by_the_command_is_listed_and_linked_from_its_paper(
@@ -144,7 +152,8 @@ def test_a_retry_continues_automatically_and_an_outdated_page_decides_nothing(
         stands = rewrite_item(page_of_a_year.desk.warehouse, item.item)
         assert [attempt.score for attempt in stands.attempts] == [86, 88, 93]
         assert (stands.outcome, dict(stands.decisions)) == ("passed", {1: "retry", 2: "retry"})
-        assert len(model.requests) == 4, "two questions an attempt, none asked twice"
+        assert len(writing(model)) == 4, "two questions an attempt, none asked twice"
+        assert len(model.requests) == 6, "and one check of its sentences"
 
 
 def test_a_best_practice_is_removed_after_one_more_question(page_of_a_year: Page, browser: Browser) -> None:

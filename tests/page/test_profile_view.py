@@ -11,10 +11,9 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.profile import load_profile
-from paper_assets.ranking.final_list import order_value
+from paper_assets.ranking.levels import level_of_row
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import ranking, ranking_inputs
-from paper_assets.text.numbers import percent
 from tests.desk import Desk
 from tests.mcp.ranked_desk import NOBODY
 from tests.page.browser import axe_script, keep_picture, serious_findings, small_targets, visitor
@@ -27,8 +26,8 @@ def file_of(page: Page) -> Path:
     return page.desk.folder / "profiles" / PROFILE / "profile.json"
 
 
-def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
-    """Rank the profile as its file is now; return paper, match and probability of the stored list."""
+def ranked_by_a_run(desk: Desk) -> list[tuple[str, str]]:
+    """Rank the profile as its file is now; return paper and level of the stored list."""
     settings = desk.settings
     profile = load_profile(desk.folder / "profiles" / PROFILE)
     keep_profile(desk.warehouse, profile)
@@ -37,11 +36,12 @@ def ranked_by_a_run(desk: Desk) -> list[tuple[str, float, float]]:
     keep_ranking(desk.warehouse, profile, LATEST, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
     stored = ranking(desk.warehouse, LATEST, PROFILE)
     shown = stored.rows.filter(stored.rows.column("shown")).to_pylist()
-    return [(row["paper_id"], order_value(row, stored.header), row["semantic_relevance"]) for row in shown]
+    levels = [level_of_row(row, stored.header) for row in shown]
+    return [(row["paper_id"], level.name if level else "") for row, level in zip(shown, levels, strict=True)]
 
 
 def previewed(page: BrowserPage) -> list[tuple[str, str]]:
-    """Return the papers and figures of the preview."""
+    """Return the papers of the preview and how likely each is."""
     items = page.locator("#preview li[data-paper]")
     return [
         (items.nth(at).get_attribute("data-paper") or "", items.nth(at).locator("small").inner_text())
@@ -75,9 +75,10 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
         assert written["interests"] == {**CONTENT["interests"], "primary": ["speech recognition for rare languages"]}
         assert written["rewriting"] == CONTENT["rewriting"], "what was not edited stays as it was written"
         stored = ranked_by_a_run(desk)
+        assert {level for _, level in stored} > {"possible"}, "a list in which levels differ"
         assert seen == [
-            (paper, f"{percent(probability)} on topic, match {match:.2f}" + (", new" if "new" in figures else ""))
-            for (paper, match, probability), (_, figures) in zip(stored, seen, strict=True)
+            (paper, level + (", new" if "new" in words else ""))
+            for (paper, level), (_, words) in zip(stored, seen, strict=True)
         ]
         with page_client(desk) as client:
             today, changes = (client.get(f"/p/{PROFILE}{view}").text for view in ("", f"/{LATEST}/changes?since=edit"))
