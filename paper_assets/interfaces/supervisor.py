@@ -75,7 +75,7 @@ class Service:
     """A program to keep running, under the name that the log gives it.
 
     `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it reports that it cannot
-    work. `every`: it ends by itself, and is started again after so many seconds.
+    work. `every`: it ends alone, and is started again after this many seconds.
     """
 
     name: str

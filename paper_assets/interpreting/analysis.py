@@ -144,8 +144,8 @@ Value = TypeVar("Value", bound=BaseModel)
 class Analysis:
     """The analysis, the model, what was read, and the usage (none if the answer was stored).
 
-    It holds what the text supports. `not_checked`: what the model also wrote and nobody could check, each with its part
-    and the nearest words of the text; `dropped`: how many sentences the text does not support.
+    It holds what the text supports. `not_checked`: what the model also wrote and could not be checked, each with its
+    part and the nearest words of the text; `dropped`: how many sentences the text does not support.
     """
 
     summary: str
@@ -390,7 +390,7 @@ def _analysis(
 def _checked(
     reading: Reading, source: str, *, ask: Ask, embedder: Embedder | None, settings: Settings
 ) -> dict[str, Any]:
-    """Return the fields of an analysis: the sentences that the text supports, and those that nobody could check."""
+    """Return the fields of an analysis: the sentences that the text supports, and those that could not be checked."""
     parts = [
         (name, " ".join(text.split()))
         for name, value in reading

@@ -319,7 +319,7 @@ def _strict(node: Any) -> Any:
 
 
 def output_cap(schema: type[BaseModel], *, config: LLMConfig) -> int:
-    """Return the most tokens of an answer: what the schema can hold, and room to think."""
+    """Return the most tokens of an answer: what the schema can hold, and a reserve to think."""
     shape = schema.model_json_schema()
     room = config.num_ctx // 2 if config.num_ctx else config.most_output_tokens
     return min(_longest(shape, shape.get("$defs", {})) + config.thinking_tokens, config.most_output_tokens, room)

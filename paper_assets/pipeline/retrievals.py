@@ -66,7 +66,7 @@ def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *
         "dagster/row_count": sum(len(side["documents"]) for _, side in sides),
         "dagster/column_schema": Columns(
             [
-                ("question", "string", "what was asked"),
+                ("question", "string", "the question"),
                 ("side", "string", "the group it stands for"),
                 ("doc_id", "string", "document: a paper, a passage, a rewrite"),
                 ("page_content", "string", "its text"),

@@ -303,7 +303,7 @@ def advance_all(
     """Advance each item until it is finished or waits for a person; never fails because of the language model.
 
     Without a model, items that need no more writing are still closed. An unreachable server is not called again after
-    two items; a server that refuses one item is asked for the others.
+    two items; a server that refuses one item receives requests for the others.
     """
     left: list[str] = []
     faults: list[str] = []

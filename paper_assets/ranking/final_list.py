@@ -14,7 +14,7 @@ If relevance is a probability p (in every interest mode except `seed`), the rule
    are not listed.
 3. Variety. In the ranking mode `diversity`, and for idea_generation, a paper similar to one placed above it loses
    points (`scoring.py`).
-4. People. Likely papers by followed authors are always in the list, in the place of the lowest ones.
+4. People. Likely papers by followed authors are always in the list, instead of the lowest ones.
 5. Interests. An interest with a likely paper, but none in the list, gets the place of the lowest paper that can leave,
    if its paper is about as likely (`_with_every_interest`); at most a third of the places.
 6. Contrast. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
@@ -73,7 +73,7 @@ class Scored:
 
     `by_interest` (n, interests): the probability for each interest alone. `shift`: by how much the reader's ratings
     change the log odds (L2); None if ratings are not used. `floor`: the lowest probability of the list; None: relevance
-    is no probability.
+    is not a probability.
     """
 
     paper_ids: pa.ChunkedArray
@@ -113,7 +113,7 @@ class Scored:
 
     @property
     def likely(self) -> Bools:
-        """Whether each paper is likely to be on topic (n,); false for all if relevance is no probability."""
+        """Whether each paper is likely to be on topic (n,); false for all if relevance is not a probability."""
         if self.floor is None:
             return np.zeros(len(self.bonus), dtype=bool)
         return self.possible & (self.relevance >= LIKELY)

@@ -1,7 +1,7 @@
 """Name how likely a paper is to be on topic, and describe a list in a sentence (SPEC G17, G17b).
 
-Readers see levels; probabilities are one step away. In the mode `seed` relevance is no probability, and papers have no
-level.
+Readers see levels; probabilities are one step away. In the mode `seed` relevance is not a probability, and papers have
+no level.
 """
 
 from collections.abc import Iterable, Mapping

@@ -291,7 +291,7 @@ def relevance_of(
 def _avoided(compared: "_Compared", view_of: Mapping[InterestView, View]) -> Avoided | None:
     """Return which papers are on a topic to avoid: judged as interests are, together with the wanted ones.
 
-    Without interests in words, the liked papers are what is wanted.
+    Without interests in words, the liked papers are the interests.
     """
     queries, topics = compared.queries, len(compared.queries.avoided)
     if not topics:

@@ -5,7 +5,7 @@ bounded number of points (log odds), more for a model that has agreed with the r
 scores the papers of a band of relevance, and the score replaces theirs.
 
 The text of a paper is not trusted and may contain instructions to the model. It is sent as escaped JSON in a fence
-(`text/cleaning.py`), under a number; a paper that addresses the model is asked about alone; and a batch whose grades
+(`text/cleaning.py`), under a number; a paper that addresses the model is judged alone; and a batch whose grades
 contradict the list beyond chance is asked again, paper by paper. Verdicts are cached one by one: a paper is judged
 again only if its version, its text, the reader's words, the prompt or the model change.
 """
@@ -73,7 +73,7 @@ class Verifier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """What the model is told about the reader: interests by level, what to avoid, the statement, titles they liked."""
+    """What the model receives about the reader: interests by level, what to avoid, the statement, titles they liked."""
 
     interests: Mapping[str, tuple[str, ...]]
     avoid: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class Reader:
 
 
 def reader_of_profile(interests: Interests, content: ProfileContent | None) -> Reader:
-    """Return what the model is told of a profile; `interests` are its wishes apart from what it excludes."""
+    """Return what the model receives of a profile; `interests` are its wishes apart from what it excludes."""
     liked = [paper.title for paper in content.interests.papers if paper.title] if content else []
     return reader_of(interests, liked=liked, statement=(content.statement or "") if content else "")
 
 
 def reader_of(interests: Interests, *, liked: Sequence[str] = (), statement: str = "") -> Reader:
-    """Return what the model is told; sorted and each once, so that an order does not change the key of a verdict."""
+    """Return what the model receives; sorted and each once, so that an order does not change the key of a verdict."""
     levels = ("primary", "secondary", "exploratory")
     return Reader(
         interests={level: tuple(sorted(set(getattr(interests, level)))) for level in levels},
@@ -192,7 +192,7 @@ def check_relevance(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """What is asked of each paper: the prompt's name, the key of the answer, and its values (None: 0 to 1)."""
+    """The question about each paper: the prompt's name, the key of the answer, and its values (None: 0 to 1)."""
 
     name: str
     key: str
@@ -299,7 +299,7 @@ def _verdicts(
     return found
 
 
-_FEWEST_COMPARED, _CHANCE = 8, 2.6  # verdicts, and standard deviations beyond which a contradiction is no chance
+_FEWEST_COMPARED, _CHANCE = 8, 2.6  # verdicts, and standard deviations beyond which a contradiction is not chance
 
 
 def _contradicts(values: Mapping[int, float]) -> bool:

@@ -45,7 +45,7 @@ class Answer:
 
     `dropped` sentences of the model had no quotation of their source, or one that does not support them. `examined`
     passages were judged. `calls`, tokens and `cost` (at the configured prices) are what was paid for this answer:
-    nothing for what was asked before. `nearest` quotes what fits the question best where a model found no answer.
+    nothing for earlier questions. `nearest` quotes what fits the question best where a model found no answer.
     `failure`: why the model gave no answer, so that it is extractive; it is also one of the notes, and no part of the
     JSON values.
     """
@@ -185,7 +185,7 @@ class Footnote:
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentence:
-    """A sentence with its footnotes; one that was not checked stands below the quotation of its first."""
+    """A sentence with its footnotes; one that was not checked is listed below the quotation of its first."""
 
     text: str
     notes: tuple[Footnote, ...]

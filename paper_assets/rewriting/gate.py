@@ -95,8 +95,8 @@ class CheckedSentences:
     """Represent the check of a rewrite's sentences.
 
     Of the sentences whose numbers and names are all in the original, `dropped` ones are not supported and `unchecked`
-    ones nobody could judge. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that the
-    original lacks, in sentences that are not supported and in supported ones.
+    ones could not be judged. `reasons`: why the text is held back; `wrong` and `answered`: numbers and names that
+    the original lacks, in sentences that are not supported and in supported ones.
     """
 
     reasons: tuple[str, ...]

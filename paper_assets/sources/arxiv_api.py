@@ -154,7 +154,7 @@ def _day_query(day: date, categories: Sequence[str]) -> dict[str, str]:
 def _fetch_all(query: dict[str, str], *, url: str, session: requests.Session) -> list[Paper]:
     """Fetch all pages of a query, each paper once in its newest version. Raises IncompleteFeed if any is missing.
 
-    An entry that is no whole paper is left out, and the log names it.
+    An entry that is not a whole paper is left out, and the log names it.
     """
     papers: dict[str, Paper] = {}
     faults: dict[str, str] = {}

@@ -91,7 +91,9 @@ def back_up(home: Home, file: Path) -> None:
         with home.warehouse.reading() as connection:
             size = home.warehouse.path.stat().st_size
             if shutil.disk_usage(file.parent).free < size:
-                raise StoreUnwritable(f"{file.parent} has no room for a backup of {size / 1e6:,.0f} MB; free space")
+                raise StoreUnwritable(
+                    f"{file.parent} has not enough space for a backup of {size / 1e6:,.0f} MB; free space"
+                )
             copy_database(connection, unfinished)
         with explained(unfinished), duckdb.connect(f"{unfinished}", config=dict(NO_EXTENSIONS)) as copy:
             copy.execute("create table backup_files (name varchar primary key, content blob not null)")
@@ -249,7 +251,7 @@ def _unpack(new: Path, file: Path) -> dict[str, bytes]:
 
 
 def _replace(path: Path, new: Path, aside: Path) -> None:
-    """Put a new database in the place of the old one, which is kept with its log in `aside`."""
+    """Put a new database instead of the old one, which is kept with its log in `aside`."""
     log = log_path(path)
     for old in (path, log):
         if is_present(old):
@@ -332,7 +334,7 @@ def _save(path: Path, new: Path) -> list[SavedTable]:
                 for table in together:
                     to.execute(f'delete from "{table}"')  # noqa: S608  # a name of ours
                     saved[table] = SavedTable(name=table, saved=0, lost=saved[table].lost, emptied=True)
-        if "papers" in damaged:  # their days are asked for again
+        if "papers" in damaged:  # their days are fetched again
             to.execute("delete from day_listings")
         to.execute(
             """

@@ -22,7 +22,7 @@ _ROUNDING = 1e-6  # rounding error of a cosine of float32 vectors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestPractice:
-    """Represent a stored rewrite (B1): `text` is the rewrite, `original_text` its source, by which it is found."""
+    """Represent a stored rewrite (B1): `text` is the rewrite, `original_text` its source, which a search compares."""
 
     id: str
     text: str

@@ -8,7 +8,7 @@ Filters use Chroma's grammar, are validated and compiled to SQL with bound param
 
     {"date_int": {"$gte": 20260301}}                                one field, one operator
     {"primary_category": "cs.CL"}                                   a bare value is $eq
-    {"categories": {"$contains": "cs.LG"}}                          a list holds the value
+    {"categories": {"$contains": "cs.LG"}}                          a list contains the value
     {"$and": [...]}, {"$or": [...]}                                 filters joined
 
 The operators work as in Chroma: a document without a value differs from every value ($ne, $nin, $not_contains

@@ -57,7 +57,7 @@ _ENTERED = (
         table="ratings",
         file="ratings.jsonl",
         rows="select * exclude (place) from ratings order by place",
-        # All places anew, in the order of time: the last rating of a paper counts, whichever home it was given in.
+        # All places again, in the order of time: the last rating of a paper counts, whichever home it was given in.
         add="""
             create temp table merged as
             select *
@@ -200,7 +200,7 @@ def export_entered(warehouse: Warehouse, profiles_dir: Path, folder: Path) -> di
             for entered in _ENTERED:
                 rows = connection.sql(entered.rows).to_arrow_table().to_pylist()
                 written[entered.file] = _write(folder / entered.file, (_as_json(row, entered.json) for row in rows))
-        # Last: a folder without it is no whole export.
+        # Last: a folder without it is not a whole export.
         write_file(folder / ABOUT, json.dumps({"paper_assets": "export", "version": MIGRATIONS[-1].number}) + "\n")
     except OSError as fault:
         raise StoreUnwritable(f"{fault.filename or folder} cannot be written: {fault.strerror}") from None
@@ -368,7 +368,7 @@ def _old_exports(folder: Path, schemas: Mapping[str, pa.Schema]) -> dict[str, li
             for each in records:
                 rows[table].append(_row({**each, "profile": profile}, f"{file}", by_table[table], schemas[table]))
     if not files:
-        raise InvalidInput(f"{folder} holds no export: there is no {ABOUT}; `paper-assets export FOLDER` writes one")
+        raise InvalidInput(f"{folder} is not an export: it lacks {ABOUT}; `paper-assets export FOLDER` writes one")
     return rows
 
 

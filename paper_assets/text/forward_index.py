@@ -53,7 +53,7 @@ class _Kept:
     stems_held: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # of a text by name
     stem_times: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     holds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    marks: dict[tuple[str, ...], NDArray[np.uint8]] = field(default_factory=dict)  # of each row what is known
+    marks: dict[tuple[str, ...], NDArray[np.uint8]] = field(default_factory=dict)  # what the rows are
     lock: Lock = field(default_factory=Lock)
 
 

@@ -1,4 +1,4 @@
-"""Tell the language of a statement, and read statements in the languages with a grammar in `statement_words.toml`."""
+"""Recognise the language of a statement, and read it if the language has a grammar in `statement_words.toml`."""
 
 import re
 from collections.abc import Iterator

@@ -218,7 +218,7 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
     return mode
 
 
-# --- Clauses: what is wanted and what is not -----------------------------------------------------------------------
+# --- Clauses: wanted and unwanted topics -----------------------------------------------------------------------
 
 
 def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:

@@ -39,7 +39,7 @@ _NEW = 0.3  # share of content words that the source lacks, from which a low cos
 _FEW = 3  # content words of a sentence that is too short for that
 _MOST_NEW = 0.74  # share from which a sentence says something else, whatever the cosine
 _IN_ORDER = 0.85  # share of the sentence's words that must follow each other as in the source to repeat it
-_MOST_OF_ONE = 3  # sentences that the same words support; further ones are asked about
+_MOST_OF_ONE = 3  # sentences that the same words support; further ones are questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found about a sentence; `why` is for readers."""
+    """The verdict on a sentence; `why` is for readers."""
 
     verdict: Verdict
     why: str = ""
@@ -146,7 +146,7 @@ class Figure:
 
 
 def figures(text: str) -> list[Figure]:
-    """Return the numbers of a text, in digits or words, in their order; "one" is no number."""
+    """Return the numbers of a text, in digits or words, in their order; "one" is not a number."""
     found = []
     for match in _NUMBER.finditer(text):
         value = float(re.sub(r"\D", "", match[1]) + (match[2] or ""))
@@ -264,11 +264,11 @@ def turned_round(text: str, cited: str) -> str | None:
     numbers = [each.value for each in figures(text)]
     same = [each.value for each in figures(cited) if each.value in numbers]
     if len(set(numbers)) > 1 and len(numbers) == len(same) and numbers != same:
-        return "its numbers stand in another order"
+        return "its numbers are in another order"
     shared = [each for each in mine if each in set(theirs)]
     ordered = _common_run(shared, theirs) / len(shared) if shared else 1.0
     if ordered < _ORDERED and _COMPARES.search(text):
-        return "what is compared stands in another order"
+        return "what is compared is in another order"
     if _replaced(mine, theirs):
         return "a word of the source is replaced by another"
     return None

@@ -180,5 +180,5 @@ def test_a_folder_that_is_no_export_and_one_that_is_not_empty_are_refused(homes:
     export = one.export()
     with pytest.raises(InvalidInput, match="not an empty folder"):
         export_entered(one.warehouse, one.profiles, export)
-    with pytest.raises(InvalidInput, match="holds no export"):
+    with pytest.raises(InvalidInput, match="is not an export"):
         one.take(one.folder)

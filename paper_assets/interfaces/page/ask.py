@@ -169,7 +169,7 @@ def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str
 
 
 def write_answer(request: Request) -> Response:
-    """Start to write the answer, `anew` if so asked, or cancel it; a question under way is not asked twice."""
+    """Start to write the answer, `anew` if so asked, or cancel it; a question in progress is not asked twice."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     typed = _typed_question(form)
     if not typed.question:

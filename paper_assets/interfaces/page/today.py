@@ -187,7 +187,7 @@ def list_days(request: Request) -> Response:
 
 
 def day_state(request: Request) -> Response:
-    """Return three hashes, of the day's list, of the ratings and of what is under way, for the script that watches."""
+    """Return three hashes, of the day's list, the ratings and what is in progress, for the script that watches."""
     desk, profile = desk_of(request), profile_of(request)
     day = day_of(request, profile)
     state = desk.cache.get(
