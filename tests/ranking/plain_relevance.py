@@ -16,6 +16,7 @@ from typing import Any
 import paper_assets.ranking as package
 from paper_assets.paper import Paper
 from paper_assets.profile import Profile, RankingOptions
+from paper_assets.ranking.relevance import topic_of
 from paper_assets.settings import ScoringConfig
 from tests.ranking.plain_twin import cosine, distinct, numbers, plain
 
@@ -303,11 +304,12 @@ class PlainInterests:
         wishes = profile.content.interests
         self.options, self.vector_of = options, vector_of
         self.must = distinct(profile.content.keywords.must_include)
-        self.lanes: dict[str, float] = {}
+        weights: dict[str, float] = {}
         levels = ((wishes.primary, 1.0), (wishes.secondary, 0.7), (wishes.exploratory, 0.4))
         for interest, weight in [(interest, weight) for level, weight in levels for interest in level]:
-            self.lanes.setdefault(interest, weight)
-        self.once = ". ".join(self.lanes)
+            weights.setdefault(interest, weight)
+        self.lanes = [(topic_of(interest), weight) for interest, weight in weights.items()]  # topics: tested separately
+        self.once = ". ".join(weights)
         self.repeated = ". ".join(
             interest
             for round_ in range(3)
@@ -325,10 +327,9 @@ class PlainInterests:
         if mode == "seed":
             return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in fields]
         by_words = mode in ("hybrid", "library") or self.vector_of is None
-        asked = self.lanes if "lanes" in views else {self.once: 1.0} if "seed" in views else {}
+        asked = self.lanes if "lanes" in views else [(self.once, 1.0)] if "seed" in views else []
         each = [
-            self.logits(text, weight, fields, vectors, by_words=by_words, several=len(asked))
-            for text, weight in asked.items()
+            self.logits(text, weight, fields, vectors, by_words=by_words, several=len(asked)) for text, weight in asked
         ]
         papers, library = without_rare_pairs(
             counted([f"{title} {abstract}" for title, abstract in fields], pairs=True),
@@ -454,7 +455,7 @@ def saturated(parts: dict[str, float], evidence: float) -> float:
     return evidence - parts.get("saturation", 0.0) * (max(evidence + 1, 0.0) + math.log1p(math.exp(-abs(evidence + 1))))
 
 
-def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: RankingOptions) -> list[float]:
+def plain_matches(papers: list[tuple[Paper, dict[str, Any]]], options: RankingOptions) -> list[float]:
     """The number that each paper is put in order by where relevance is a probability."""
     weights, preference_weight = SCORING.weights[options.purpose], 14.0 if options.purpose == "implementation" else 10.0
     weight = options.weights.in_order[0] if options.weights else weights[0]
@@ -468,7 +469,7 @@ def plain_matches(papers: list[tuple[Paper, dict[str, float]]], options: Ranking
 
 
 def final_order(
-    papers: list[tuple[Paper, dict[str, float]]],
+    papers: list[tuple[Paper, dict[str, Any]]],
     serves: list[list[float]],
     options: RankingOptions,
     floor: float | None,
@@ -488,14 +489,26 @@ def final_order(
     order = sorted(everybody, key=lambda at: (-tier[at], -match[at], tie(at)))
     places = min(options.top_k, sum(map(bool, tier)))
     serving = [[p >= 0.5 and tier[at] == 2 for p in serves[at]] for at in everybody]
-    return with_every_interest(order, serving, relevance, places, most=options.top_k // 3), places
+    by_people = [
+        at for at in order if tier[at] == 2 and {"PREFERRED_AUTHOR", "PERHAPS_AUTHOR"} & set(papers[at][1]["tags"])
+    ]
+    return with_every_interest(order, serving, relevance, by_people, places, most=options.top_k // 3), places
 
 
 def with_every_interest(
-    order: list[int], serves: list[list[bool]], relevance: list[float], places: int, *, most: int
+    order: list[int],
+    serves: list[list[bool]],
+    relevance: list[float],
+    by_people: list[int],
+    places: int,
+    *,
+    most: int,
 ) -> list[int]:
-    """Bring in the best paper of each unseen lane for the lowest that is not needed, if it is about as likely."""
-    inside, entered = order[:places], set[int]()
+    """Fill the places with papers by followed people and the best others, then bring in the best paper of each unseen
+    lane for the lowest that is not needed and not by these people, if it is about as likely.
+    """
+    first = [*by_people, *(paper for paper in order if paper not in by_people)][:places]
+    inside, entered = [paper for paper in order if paper in first], set[int]()
     for lane in range(len(serves[0]) if serves else 0):
         best = next((paper for paper in order if serves[paper][lane]), None)
         if best is None or any(serves[paper][lane] for paper in inside) or len(entered & set(inside)) >= most:
@@ -503,7 +516,8 @@ def with_every_interest(
         free = [
             paper
             for paper in inside
-            if not any(
+            if paper not in by_people
+            and not any(
                 mine and not any(serves[other][at] for other in inside if other != paper)
                 for at, mine in enumerate(serves[paper])
             )

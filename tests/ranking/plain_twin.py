@@ -105,6 +105,19 @@ def same_person(one: str, other: str) -> bool:
     return short(one) == other or one == short(other)
 
 
+def perhaps_same_person(one: str, other: str) -> bool:
+    """Whether two names as `person` writes them have one family name, and given names or initials that may be one's."""
+    ours, theirs = ([word for word in name.split() if word not in {"jr", "sr"}] for name in (one, other))
+    if same_person(one, other) or min(len(ours), len(theirs)) < 2:
+        return same_person(one, other)
+    if len(ours) == len(theirs) == 2 and ours == [theirs[1], theirs[0]]:
+        return True
+    given = [(ours[0], theirs[0]), *zip(ours[1:-1], theirs[1:-1], strict=False)]
+    return ours[-1] == theirs[-1] and all(
+        mine == yours or (min(len(mine), len(yours)) == 1 and mine[0] == yours[0]) for mine, yours in given
+    )
+
+
 def has_page(paper: Paper) -> bool:
     return ".github.io" in f"{paper.comment} {paper.abstract}"
 
@@ -148,7 +161,9 @@ class PlainGatekeeper:
         must = [keyword for keyword, pattern in self.must.items() if pattern.search(text)]
         soft = [keyword for keyword, pattern in self.soft.items() if pattern.search(text)]
         age = (self.as_of - paper.published.date()).days if paper.published else None
-        by_author = any(same_person(person(name), wanted) for name in paper.authors for wanted in self.authors)
+        pairs = [(person(name), wanted) for name in paper.authors for wanted in self.authors]
+        by_author = any(same_person(*pair) for pair in pairs)
+        perhaps = options.interest_mode != "seed" and any(perhaps_same_person(*pair) for pair in pairs)
         places = [plain(place) for place in paper.affiliations]
         by_place = any(pattern.search(place) for place in places for pattern in self.institutions.values())
         parts = {
@@ -171,6 +186,7 @@ class PlainGatekeeper:
         facts = {
             "SEMANTIC_HIGH_MATCH": relevance >= 0.7,
             "PREFERRED_AUTHOR": by_author,
+            "PERHAPS_AUTHOR": perhaps and not by_author,
             "PREFERRED_INSTITUTION": by_place,
             "CODE_AVAILABLE": bool(paper.github_url),
             "VERY_RECENT": age is not None and age <= 14,
