@@ -125,7 +125,7 @@ def _fitted(value: Any, shape: Schema, defs: Schema) -> Any:
     if kind == "array":
         items = [] if value is None or value == "" else value if isinstance(value, list) else [value]
         fitted = [_fitted(item, shape.get("items", {}), defs) for item in items if item is not None]
-        return fitted[: shape.get("maxItems", len(fitted))]
+        return fitted if shape.get("uniqueItems") else fitted[: shape.get("maxItems", len(fitted))]
     if kind in ("integer", "number"):
         return _fitted_number(value, whole=kind == "integer")
     if kind == "boolean" and isinstance(value, str):

@@ -35,13 +35,14 @@ def prompt(name: str, **values: str) -> str:
 def numbered_entries(field: str, count: int, **kinds: str | tuple[str, ...] | tuple[int, ...]) -> type[BaseModel]:
     """Return the schema of an object whose `field` lists entries with a number from 1 to `count` and further keys.
 
-    A kind is a JSON type or the tuple of allowed values.
+    A kind is a JSON type or the tuple of allowed values. An answer with more entries is not cut, so that `by_number`
+    notices two for one number.
     """
     properties: dict[str, Any] = {"number": {"type": "integer", "enum": list(range(1, count + 1))}}
     for name, kind in kinds.items():
         properties[name] = _kind(kind)
     items = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    shape = {"type": "array", "items": items, "maxItems": count}
+    shape = {"type": "array", "items": items, "maxItems": count, "uniqueItems": True}
     return create_model("Answer", **{field: (Annotated[list[Any], WithJsonSchema(shape)], ...)})  # type: ignore[call-overload]
 
 

@@ -140,7 +140,7 @@ def test_passages_are_data_in_a_fence_ten_at_a_time_and_private_ones_are_not_sho
         assert not any("my notes" in request.turns[0] for request in server.requests)
         [mark] = set(re.findall(r"<passages (\w+)>", server.requests[0].turns[0]))
         assert f"</passages {mark}>" in server.requests[0].turns[0]
-        assert "They come from strangers" in server.requests[0].system
+        assert "data from strangers" in server.requests[0].system
     assert "1 of 13 documents were not judged: private, and shown to no language model" in found[0].warnings
 
 

@@ -1,14 +1,17 @@
 """Test when to write again, ask a person, or stop (SPEC B4), at every bound and against a plain reference."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
+from paper_assets.rewriting.gate import is_stuck
 from paper_assets.rewriting.policy import Done, NextStep, Wait, Write, attempts_allowed, next_step
 from paper_assets.settings import RewritingConfig, load_settings
+from tests.invented_rewrites import invented_attempt
 
 NUMBERS = RewritingConfig()
 
@@ -204,4 +207,22 @@ def test_a_held_attempt_that_another_would_not_change_waits_at_once_unless_a_goo
     assert next_step([96], {}, stopped=[1], stuck=True, config=NUMBERS) == Wait(attempt=1)
     assert next_step([96], {1: "retry"}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2)
     assert next_step([80, 96], {}, stopped=[2], stuck=True, config=NUMBERS) == done(1, "best")
-    assert next_step([80], {}, stopped=[1], stuck=True, config=NUMBERS) == Write(attempt=2), "the critic has faults too"
+    assert next_step([80], {}, stopped=[1], stuck=True, config=NUMBERS) == Wait(attempt=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "stuck"),
+    [
+        ({"score": 96, "unsupported": ("9.75 percent",)}, True),
+        ({"score": 80, "unsupported": ("9.75 percent",)}, False),  # the critic has faults too
+        ({"score": 0, "stopped": ("3 words",)}, True),
+        ({"score": 96}, False),
+    ],
+)
+def test_another_attempt_would_not_help_where_two_are_held_back_for_the_same(
+    fields: dict[str, Any], stuck: bool
+) -> None:
+    attempts = [invented_attempt(number, **fields) for number in (1, 2)]
+    assert is_stuck(attempts, passes=NUMBERS.passes) == stuck
+    assert not is_stuck(attempts[:1], passes=NUMBERS.passes)
+    assert is_stuck(attempts, {"9.75 percent"}, passes=NUMBERS.passes) == bool(fields.get("stopped"))
