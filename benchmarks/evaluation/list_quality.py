@@ -428,7 +428,7 @@ def figures_table(figures: Figures, *, judging: EvaluationConfig) -> tuple[list[
             )
         )
     counts = ["shown", "right", "unjudged", "empty"]
-    return ["list", "purpose", "P@5", "P@10", "nDCG@10", "on topic of shown", *counts], rows
+    return ["list", "purpose", "P@5", "P@10", "nDCG@5", "nDCG@10", "on topic of shown", *counts], rows
 
 
 def interval(mean: Mean) -> str:
