@@ -174,7 +174,7 @@ class Digest:
 
     `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `more_likely`: the likely
     papers that follow the list. `by_people`: other papers by people whom the reader follows. `unshown`: listed papers
-    that failed. `also_rewritten`: rewrites of other papers. `updated`: when the content last changed, UTC.
+    that failed. `also_rewritten`: rewrites of papers without an entry. `updated`: when the content changed, UTC.
     """
 
     profile: str
@@ -228,8 +228,9 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     evidence = _each(
         stored.answers, evidence_of, named=lambda answer: one_line(f"{answer.get('question')}"), faults=faults
     )
+    in_full = {row["paper_id"] for row in shown}  # the likely ones after them are lines without their rewrites
     rewritten = _each(
-        [(paper_id, found) for paper_id, found in versions.items() if paper_id not in places],
+        [(paper_id, found) for paper_id, found in versions.items() if paper_id not in in_full],
         lambda item: _rewritten(item[0], stored, item[1]),
         named=lambda item: one_line(item[0]),
         faults=faults,

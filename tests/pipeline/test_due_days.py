@@ -43,7 +43,12 @@ HOURS = range(24)
 def submitted(first: date, days: int) -> list[Paper]:
     """Return a paper for each hour of each day."""
     return [
-        invented_paper(hour, day, published=datetime(day.year, day.month, day.day, hour, 7, tzinfo=UTC))
+        invented_paper(
+            hour,
+            day,
+            title=f"On invented matter {hour} of {day}",
+            published=datetime(day.year, day.month, day.day, hour, 7, tzinfo=UTC),
+        )
         for day in (first + timedelta(days=number) for number in range(days))
         for hour in HOURS
     ]
