@@ -85,7 +85,7 @@ def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Pa
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fetched.encode()), encoding="utf-8"))
         out, _, _ = command("analyze", "-", "--type", "detailed", "--json", **server.environ("openai"))
         assert json.loads(out)["summary"] == READING["summary"]
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2, "the analysis and the check of its sentences, neither of them twice"
 
 
 def test_a_part_of_a_text_is_not_analyzed_as_the_whole(command: Command, tmp_path: Path) -> None:
@@ -113,10 +113,12 @@ def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) 
 
 
 def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Command, world: Outside) -> None:
-    evil = {**READING, "summary": "Red \x1b[31m and \x9b2J gone \u202e."}
-    with loopback_llm(lambda request: says(evil)) as server:
+    evil = {**READING, "summary": "The cache\x1b is\x9b folded\u202e."}
+    with loopback_llm(
+        lambda request: says(evil) if "summary" in request.schema["properties"] else reads(request)
+    ) as server:
         out, _, _ = command("arxiv", "interpret", ID, **server.environ("openai"))
-    assert "Red" in out and not set(out) & set("\x1b\x9b\u202e")
+    assert "The cache is folded." in out and not set(out) & set("\x1b\x9b\u202e")
 
 
 @pytest.mark.parametrize(
