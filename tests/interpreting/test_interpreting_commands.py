@@ -115,7 +115,7 @@ def test_interpreting_without_a_model_shows_the_paper_and_why(command: Command) 
 def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Command, world: Outside) -> None:
     evil = {**READING, "summary": "The cache\x1b is\x9b folded\u202e."}
     with loopback_llm(
-        lambda request: says(evil) if "summary" in request.schema["properties"] else reads(request)
+        lambda request: says(evil) if "summary" in (request.schema or {})["properties"] else reads(request)
     ) as server:
         out, _, _ = command("arxiv", "interpret", ID, **server.environ("openai"))
     assert "The cache is folded." in out and not set(out) & set("\x1b\x9b\u202e")
