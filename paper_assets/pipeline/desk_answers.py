@@ -30,7 +30,6 @@ from paper_assets.retrieval.cited_answer import (
     Footnote,
     NumberedSentence,
     answer_record,
-    cited_papers,
     numbered,
 )
 from paper_assets.retrieval.merge import Candidate, access
@@ -258,13 +257,15 @@ def answer_as_markdown(answer: Answer, warehouse: Warehouse, *, bibtex: bool = T
     shown = numbered(answer)
     if not answer.answered:
         lines += [UNANSWERED, ""]
-        return "\n".join([*lines, NEAREST, "", *map(_quotation, shown.nearest), ""] if shown.nearest else lines)
+        if not shown.nearest:
+            return "\n".join(lines)
     for side, sentences in shown.sides:
         lines += [f"## {side}", ""] if side else []
         lines += [_line(each) for each in sentences]
         lines.append("")
-    lines += ["## Quotations", "", *map(_quotation, shown.footnotes)]
-    papers = list(cited_papers(answer))
+    quoted = shown.footnotes if answer.answered else shown.nearest
+    lines += ["## Quotations" if answer.answered else NEAREST, "", *map(_quotation, quoted)]
+    papers = list(dict.fromkeys(note.paper_id for note in quoted))
     if bibtex:
         stored = papers_from_table(papers_by_id(warehouse, papers))
         lines += ["", "## BibTeX", "", "```bibtex", write_papers(stored, "bibtex").rstrip(), "```"]
