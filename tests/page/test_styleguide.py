@@ -15,6 +15,7 @@ from paper_assets.digests.evidence import AnswerEntry, AnswerSentence, EvidenceE
 from paper_assets.interfaces.page.display import templates
 from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
 from paper_assets.paper import paper_from_mapping
+from paper_assets.text.tex import MathText
 from tests.desk import paper
 from tests.page.browser import keep_picture, misfits, visitor
 from tests.page.invented_desk import PROFILE, Page
@@ -48,7 +49,7 @@ ENTRY = {
     ),
     "order": "It is like a paper above it.",
     "contrast": ContrastEntry(point="another method", rows=(("method", "trees", "graphs"),)),
-    "tags": [("RECENT", "very recent"), ("CODE", "code is published")],
+    "reason": MathText("roads in title and abstract; code."),
     "why": ["It is about roads."],
 }
 COLOURS = (
@@ -83,8 +84,9 @@ def styleguide(page: Page) -> str:
         "why": ["It is about roads."],
     }
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
-        view="today", profile=PROFILE, profiles=[PROFILE], person=None, broken=None, day=date(2026, 3, 4), token="t",
-        note="Saved.", refresh=None, status=200, rows=list(rows()), lines=list(rows())[1:], said=said,
+        view="today", profile=PROFILE, profile_title="Traffic", profiles=[PROFILE], title_of=str.title, person=None,
+        broken=None, day=date(2026, 3, 4), token="t", note="Saved.",
+        refresh=None, status=200, rows=list(rows()), lines=list(rows())[1:], said=said,
         rated=[None, "worth", "later", "no"],
         answer=ANSWER, entry=ENTRY, colours=COLOURS, gone=False,
         where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}", "notes": {}},
