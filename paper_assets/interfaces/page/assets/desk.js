@@ -201,7 +201,7 @@ async function sendRating(entry, rating, replaced = null) {
   if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
   for (const id of ["all-seen", "progress"]) swap(id, answer.page);
-  if (answer.page.getElementById(entry.id)) document.title = answer.page.title; // it counts what is unread
+  document.title = answer.page.title; // it counts what is unread
   say(note, false, { seen: inRow });
 }
 
