@@ -54,10 +54,11 @@ def test_settings_opened_in_a_profile_keep_it_in_the_menu(desk: Desk, browser: B
     with served(desk) as page, visitor(browser) as tab:
         for view in ("health", "profile"):
             tab.goto(f"{page.url}/p/graphs/{view}")
+            tab.locator(".gear summary").click()
             tab.get_by_role("link", name="Settings", exact=True).click()
             for expected in ("settings", "settings after saving"):
                 expect(tab.locator(".which summary"), expected).to_have_text("graphs")
-                expect(tab.locator(".views [aria-current]"), expected).to_have_text("Settings")
+                expect(tab.locator(".gear a[aria-current]"), expected).to_have_text("Settings")
                 tab.get_by_role("button", name="Save the hours").click()
                 expect(tab.locator("#said")).to_contain_text("Saved.")
         tab.get_by_role("link", name="Shelf").click()
