@@ -308,7 +308,7 @@ def test_an_empty_list_is_followed_by_what_was_filtered_out(capsys: pytest.Captu
         "headline": head,
         "is_probability": True,
         "window": "5 new papers, 4 filtered out: too old.",
-        **{name: [] for name in ("papers", "more_likely", "warnings", "rewrites")},
+        **{name: [] for name in ("papers", "more_likely", "by_people", "warnings", "rewrites")},
         **{name: f"{name}.html" for name in ("file", "digest")},
     }
     show_ranking(empty, with_why=False)
