@@ -89,11 +89,11 @@ def test_a_form_beyond_reason_is_refused(page_of_a_year: Page) -> None:
 @pytest.mark.parametrize("path", VIEWS)
 def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: Page, path: str) -> None:
     status, headers, text = asked(page_of_a_year, "GET", address_of(path))
-    assert status == 200, text
+    assert status == (303 if path.endswith("/ask") else 200), text
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
     assert headers["Cache-Control"] == "no-store"
-    if "html" in headers["Content-Type"]:
+    if "html" in headers.get("Content-Type", ""):
         tree = lxml.html.fromstring(text.encode())
         assert [script.get("src") for script in tree.iter("script")] == ["/assets/desk.js", "/assets/signals.js"]
         assert not [name for each in tree.iter() for name in each.attrib if name.startswith("on") or name == "style"]
