@@ -205,10 +205,12 @@ async function sendRating(entry, rating, replaced = null) {
   say(note, false, { seen: inRow });
 }
 
+const listOf = (form) => `${form.getAttribute("action")} ${new FormData(form).getAll("day")}`;
+
 // Revert the latest rating of this tab, also one that is still being sent, and nothing else.
 function undo() {
   const last = given.pop(), unseen = document.querySelector('#all-seen button[value="none"]');
-  if (!last && unseen && sessionStorage.seen === location.pathname) {
+  if (!last && unseen && sessionStorage.seen === listOf(unseen.form)) {
     delete sessionStorage.seen;
     return unseen.click();
   }
@@ -227,7 +229,7 @@ document.addEventListener("submit", (event) => {
     event.preventDefault();
     preview(form);
   } else if (form.id === "all-seen") {
-    sessionStorage.seen = event.submitter.value === "all" ? location.pathname : "";
+    sessionStorage.seen = event.submitter.value === "all" ? listOf(form) : "";
   } else if (form.matches("form.rate")) {
     event.preventDefault();
     const article = form.closest("article"), word = event.submitter.dataset.word;
