@@ -60,6 +60,7 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
     warehouse = taught.desk.warehouse
     with visitor(browser) as page:
         page.goto(taught.today)
+        page.get_by_text("About this list").click()
         block = page.locator("#learned")
         expect(block.get_by_role("heading", level=2)).to_have_text("What your ratings changed")
         expect(block).to_contain_text("Here because of your ratings")
@@ -69,12 +70,14 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         expect(article).to_have_attribute("data-rating", "worth")
         expect(page.locator("[aria-busy]")).to_have_count(0)
         page.reload()
+        page.get_by_text("About this list").click()
         expect(block.or_(page.get_by_text("moved no other paper"))).to_be_visible()
         expect(page.get_by_text("Here because of your ratings")).to_have_count(0)
         page.locator(".papers article").nth(3).get_by_role("button", name="Worth reading").click()
         expect(article).to_have_attribute("data-rating", "none")
         expect(page.locator("[aria-busy]")).to_have_count(0)
         page.reload()
+        page.get_by_text("About this list").click()
         keep_picture(page, "today-learned")
         block.get_by_role("link").click()
         expect(page.locator("#weeks tbody tr").last).to_contain_text("rated, ")
