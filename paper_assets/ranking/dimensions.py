@@ -76,8 +76,8 @@ def _by_author(
 
 
 def _may_be(names: pa.Array, preferred: Sequence[str]) -> Bools:
-    """Return (n,) which names could be a preferred one: those not in ASCII, and those with the first or last word of
-    one.
+    """Return (n,) which names could be a preferred one: those not in ASCII, and those that share its first or last
+    word.
 
     A fast first pass in Arrow: only the names that it returns are compared by `name_form`.
     """

@@ -1,4 +1,4 @@
-"""Have a language model judge papers of doubtful relevance: what it is asked, and what its answers may do (SPEC G5).
+"""Have a language model judge papers of doubtful relevance: the questions, and what the answers may do (SPEC G5).
 
 In the fused modes it grades the first papers of the list from 0 to 3. A grade is evidence: it moves a paper by a
 bounded number of points (log odds), more for a model that has agreed with the reader's ratings. In the seed mode it
@@ -369,7 +369,7 @@ def _warning(doubtful: int, *, judged: int, reason: str, singly: int) -> str | N
         done = f"a language model judged {judged} of {doubtful} papers" if judged else "no language model judged them"
         notes.append(f"{done}; the others keep their estimates: {cause}" if judged else f"{done}: {cause}")
     if singly:
-        notes.append(f"{singly} of the papers address the model in their text and were asked about alone")
+        notes.append(f"{singly} of the papers address the model in their text and were judged alone")
     return "; ".join(notes) or None
 
 

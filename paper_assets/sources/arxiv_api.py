@@ -38,7 +38,7 @@ _MOST_PAPERS = 30_000  # far beyond any real day: an answer that announces more 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
     """Hold one page of the API: its papers in order, and the total of the query. `faults`: by the id of each entry that
-    is no whole paper.
+    is not a whole paper.
     """
 
     papers: tuple[Paper, ...]

@@ -270,7 +270,7 @@ def profile_texts(warehouse: Warehouse, name: str) -> set[str]:
 
 
 def texts_within(value: object) -> Iterator[str]:
-    """Yield the texts of a JSON value that are specific enough to search for, line by line; keys are none."""
+    """Yield the texts of a JSON value that are specific enough to search for, line by line, without its keys."""
     if isinstance(value, str):
         yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SPECIFIC)
     elif isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""Hold what the readers of a statement share: its vocabulary, what the words at hand are, and what was found.
+"""Define what the modules that read a statement share: its vocabulary, and the parts into which it is read.
 
 The vocabulary is in `statement_words.toml`.
 """
