@@ -239,8 +239,8 @@ class LanguageModel:
     ) -> Completion[Value]:
         """Ask once and return a value of `schema`. `deadline`: seconds for all of it (default: the config's).
 
-        `complaint` says what is wrong with a value that fits, for example missing entries. The model receives it once; what
-        it answers then is returned, and not kept if the complaint is still true. Raises LLMConfigError,
+        `complaint` says what is wrong with a value that fits, for example missing entries. The model receives it once;
+        what it answers then is returned, and not kept if the complaint is still true. Raises LLMConfigError,
         LLMBudgetReached or LLMError, each with one line and, as `usage`, what was spent.
         """
         config, cache = self.config, self.cache
