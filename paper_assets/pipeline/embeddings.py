@@ -86,7 +86,7 @@ def _embed_day(workspace: Workspace, model: Embedder, day: date) -> int:
 def embed_window(workspace: Workspace) -> int:
     """Embed the papers that the newest list of any profile reads, the newest day first; return the number of texts.
 
-    Each day is stored when it is done. Raises ModelUnavailable, StoreError.
+    Vectors are stored as they are computed. Raises ModelUnavailable, StoreError.
     """
     model = workspace.load_embedder()
     newest = latest_day(workspace.warehouse, until=workspace.clock().date())

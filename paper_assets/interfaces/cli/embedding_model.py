@@ -1,6 +1,7 @@
 """Command `model`: list the embedding models, change to another one, remove the vectors of one."""
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -67,8 +68,8 @@ def use(name: ModelName) -> None:
     settings, chosen = read_settings(), named_or_placed(name)
     settings = settings.model_copy(update={"embedding_model": chosen})
     workspace = open_workspace(settings, environment(), clock=lambda: datetime.now(UTC))
-    with progress_bar(f"embedding papers with {plain_name(chosen)}"):
-        embedded = embed_window(workspace)
+    with progress_bar(f"embedding papers with {plain_name(chosen)}") as count:
+        embedded = embed_window(replace(workspace, progress=count))
     keep_model(settings.home, chosen, os.environ)
     say(
         f"{plain_name(chosen)} is in use ({count_of(embedded, 'paper')} embedded). `paper-assets run` makes the lists "
