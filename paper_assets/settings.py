@@ -497,6 +497,11 @@ def default_folder(environ: Mapping[str, str], working_dir: Path) -> Path:
     return user_data_path(NAME, appauthor=False)
 
 
+def dagster_folder(environ: Mapping[str, str], working_dir: Path) -> Path:
+    """Return the folder of Dagster's instance: DAGSTER_HOME, or `dagster_home` beside the data."""
+    return Path(environ.get("DAGSTER_HOME") or default_folder(environ, working_dir) / "dagster_home")
+
+
 def is_desk_folder(folder: Path) -> bool:
     """Return whether a folder is a checkout of this project, or holds profiles or papers already."""
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from paper_assets.defs.history_files import forget_profile
 from paper_assets.errors import StoreError
 from paper_assets.interfaces.background import forget_job
-from paper_assets.settings import Settings, default_folder
+from paper_assets.settings import Settings, dagster_folder
 from paper_assets.setup.profile_editing import Place, delete_profile, expired_profiles
 from paper_assets.small_files import write_file
 from paper_assets.stores.warehouse import Warehouse
@@ -25,7 +25,7 @@ def remove_everything(settings: Settings, environ: Mapping[str, str], name: str)
     folders = [folder for folder in (settings.home / "backups", settings.home / "replaced") if folder.exists()]
     left = [f"{' and '.join(map(str, folders))} may still hold it: delete the copies there too"] if folders else []
     try:
-        forget_profile(dagster_home_of(environ), name)
+        forget_profile(dagster_folder(environ, Path.cwd()), name)
     except StoreError as fault:
         left.append(f"{fault}")
     return left
@@ -37,11 +37,6 @@ def remove_expired(settings: Settings, environ: Mapping[str, str], *, now: datet
     for name in expired:
         remove_everything(settings, environ, name)
     return expired
-
-
-def dagster_home_of(environ: Mapping[str, str]) -> Path:
-    """Return the folder of Dagster's instance."""
-    return Path(environ.get("DAGSTER_HOME") or default_folder(environ, Path.cwd()) / "dagster_home")
 
 
 def _place(settings: Settings) -> Place:

@@ -36,7 +36,7 @@ from typing import NoReturn
 
 from paper_assets.errors import InvalidInput, StoreBusy
 from paper_assets.locks import store_lock
-from paper_assets.settings import default_folder
+from paper_assets.settings import dagster_folder
 from paper_assets.small_files import file_state, make_private_folder
 from paper_assets.stores.kept_settings import EMBEDDING_MODEL
 
@@ -478,7 +478,7 @@ def main() -> None:
         guard_groups(record_ended_runs)
         leave(0)
     # as every command does
-    os.environ.setdefault("DAGSTER_HOME", str(default_folder(os.environ, Path.cwd()) / "dagster_home"))
+    os.environ.setdefault("DAGSTER_HOME", str(dagster_folder(os.environ, Path.cwd())))
     leave(supervise([graph_service(*sys.argv[1:])], os.environ))
 
 

@@ -17,7 +17,7 @@ import typer
 from paper_assets.errors import ModelUnavailable
 from paper_assets.interfaces.values import numbers_or_null
 from paper_assets.progress import Progress
-from paper_assets.settings import Settings, default_folder, load_settings, variables, wrong_settings
+from paper_assets.settings import Settings, dagster_folder, default_folder, load_settings, variables, wrong_settings
 from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
 from paper_assets.text.cleaning import without_controls
 
@@ -53,7 +53,7 @@ def environment() -> KeptEnvironment:
 
 def dagster_home() -> Path:
     """Find the folder of Dagster's instance for this process."""
-    return Path(os.environ.get("DAGSTER_HOME") or default_folder(os.environ, Path.cwd()) / "dagster_home")
+    return dagster_folder(os.environ, Path.cwd())
 
 
 def program_as_called() -> str:

@@ -38,7 +38,7 @@ from paper_assets.pipeline.profiles import followed_categories, usable_profile
 from paper_assets.pipeline.staleness import late_assets
 from paper_assets.pipeline.step import Partition
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.settings import default_folder
+from paper_assets.settings import dagster_folder
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.embeddings import unembedded_count
@@ -168,7 +168,7 @@ def under_way(desk: Desk, profile: str) -> str | None:
 
 
 def _is_fetching(desk: Desk) -> bool:
-    folder = Path(desk.environ.get("DAGSTER_HOME") or default_folder(desk.environ, Path.cwd()) / "dagster_home")
+    folder = dagster_folder(desk.environ, Path.cwd())
     runs = runs_in_files(folder, most=_NEWEST_RUNS) or ()
     return any(run.status in ("queued", "starting", "started") and "arxiv_papers" in run.assets for run in runs)
 

@@ -6,6 +6,7 @@ Health shows each problem together with the button, link or command that fixes i
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
@@ -19,12 +20,12 @@ from paper_assets.interfaces.page.desk import Desk, desk_of, is_correctable, may
 from paper_assets.interfaces.page.display import Unshown, isolate
 from paper_assets.interfaces.page.settings_form import hours_of, is_kept_running, model_use
 from paper_assets.interfaces.page.welcome import removed_of
-from paper_assets.interfaces.removal import dagster_home_of
 from paper_assets.interfaces.values import assets_in_words, late_in_words
 from paper_assets.pipeline.deliveries import undelivered
 from paper_assets.pipeline.health import health
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.pipeline.rewrites import waiting_by_profile
+from paper_assets.settings import dagster_folder
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.setup.fetch_hours import hours_in_words, next_due
 from paper_assets.stores.backups import backups, time_of
@@ -93,7 +94,7 @@ def show_health(request: Request) -> Response:
         runs=[] if isinstance(runs, Unshown) else runs,
         no_runs=no_runs,
         partitions_in_words=partitions_in_words,
-        reason_of=lambda run: failure_in_files(dagster_home_of(desk.environ), run.run_id),
+        reason_of=lambda run: failure_in_files(dagster_folder(desk.environ, Path.cwd()), run.run_id),
         graph=desk.environ.get("PAPER_ASSETS_GRAPH"),
         assets_in_words=assets_in_words,
         model=isolate("The use of the language model", lambda: model_use(desk)),
@@ -137,7 +138,7 @@ def _day_in_words(key: str) -> str:
 
 def _runs(desk: Desk) -> list[object]:
     """Return the last runs of this desk's Dagster instance; none where Dagster has stored no history."""
-    folder = dagster_home_of(desk.environ)
+    folder = dagster_folder(desk.environ, Path.cwd())
     if not (folder / _HISTORY).is_dir():
         return []
     runs = runs_in_files(folder, most=_MOST_RUNS)
