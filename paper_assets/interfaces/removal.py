@@ -1,5 +1,6 @@
 """Delete everything of a profile in a home: files, tables, lists, pages, logs and what Dagster's history repeats."""
 
+import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ def remove_everything(settings: Settings, environ: Mapping[str, str], name: str)
     words = delete_profile(_place(settings), name, (settings.rankings_dir, settings.digests_dir))
     forget_job(settings.home, name)
     for log in settings.home.glob("*.log*"):
-        _without_lines(log, words)
+        _without_lines(log, name, words)
     folders = [folder for folder in (settings.home / "backups", settings.home / "replaced") if folder.exists()]
     left = [f"{' and '.join(map(str, folders))} may still hold it: delete the copies there too"] if folders else []
     try:
@@ -44,9 +45,12 @@ def _place(settings: Settings) -> Place:
     return Place(profiles_dir=settings.profiles_dir, home=settings.home, warehouse=warehouse)
 
 
-def _without_lines(log: Path, words: Collection[str]) -> None:
-    """Remove the lines of a log that repeat one of the words."""
+def _without_lines(log: Path, name: str, words: Collection[str]) -> None:
+    """Remove the lines of a log that name the profile or repeat one of its words."""
+    repeated = re.compile(
+        rf"(?<![\w-]){re.escape(name)}(?![\w-])|{'|'.join(map(re.escape, words)) or '(?!)'}", re.IGNORECASE
+    )
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    kept = [line for line in lines if not any(word.lower() in line.lower() for word in words)]
+    kept = [line for line in lines if not repeated.search(line)]
     if len(kept) < len(lines):
         write_file(log, "".join(kept))

@@ -6,7 +6,7 @@ reader asks for it, everything of it is deleted (interfaces/removal.py).
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -34,8 +34,8 @@ from paper_assets.stores.profiles import (
     is_known_profile,
     move_profile_of_people,
     people_file,
-    profile_texts,
     rename_stored_profile,
+    texts_of_one_profile,
     texts_within,
     write_json,
 )
@@ -235,18 +235,16 @@ def removed_profiles(place: Place, *, now: datetime) -> list[RemovedProfile]:
 def delete_profile(place: Place, name: str, outputs: Sequence[Path]) -> set[str]:
     """Delete a profile for good: its files, also removed ones, all that is stored of it, and its folders in `outputs`.
 
-    Returns its name and its words, for what else may repeat them. Backups are kept. Raises InvalidProfile, StoreBusy,
-    StoreUnwritable.
+    Returns the texts that only it has, for what else may repeat them. Backups are kept. Raises InvalidProfile,
+    StoreBusy, StoreUnwritable.
     """
     aside = place.profiles_dir / REMOVED
     folders = [place.profiles_dir / name, *(each for each in _listed(aside) if _of_profile(each, name))]
     known = is_known_profile(place.warehouse, name)
     if not PROFILE_NAME.fullmatch(name) or not (known or any(is_present(folder) for folder in folders)):
         existing_profile(place, name)  # raises
-    words = {name, *profile_texts(place.warehouse, name)}
-    for file in (file for folder in folders for file in folder.glob("*.json")):
-        with suppress(InvalidProfile):
-            words |= set(texts_within(read_json(file)))
+    others = [each for each in (*_listed(place.profiles_dir), *_listed(aside)) if each not in folders]
+    words = texts_of_one_profile(place.warehouse, name, _texts_of_files(folders), _texts_of_files(others))
     with _editing(place):
         for folder in (*folders, *(output / name for output in outputs)):
             if folder.is_symlink():
@@ -258,6 +256,15 @@ def delete_profile(place: Place, name: str, outputs: Sequence[Path]) -> set[str]
     forget_profile_of_people(people_file(place.home), name)
     delete_stored_profile(place.warehouse, name, words)
     return words
+
+
+def _texts_of_files(folders: Iterable[Path]) -> set[str]:
+    """Return the reader's texts in the JSON files of these folders that can be read."""
+    texts: set[str] = set()
+    for file in (file for folder in folders for file in folder.glob("*.json")):
+        with suppress(InvalidProfile):
+            texts.update(texts_within(read_json(file)))
+    return texts
 
 
 def expired_profiles(place: Place, *, now: datetime) -> list[str]:

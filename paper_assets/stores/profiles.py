@@ -260,25 +260,49 @@ def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str
     warehouse.rewrite()
 
 
-def profile_texts(warehouse: Warehouse, name: str) -> set[str]:
-    """Return the words, of four letters or more, that the stored versions of a profile consist of."""
+def texts_of_one_profile(warehouse: Warehouse, name: str, texts: Collection[str], others: Collection[str]) -> set[str]:
+    """Return the texts of a profile, stored ones too, by which it can be recognised.
+
+    These occur neither in a text of `others` or of another stored profile nor in the title or abstract of a stored
+    paper: what repeats "agents" is not about one reader.
+    """
     if not is_present(warehouse.path):
-        return set()
+        return set(texts)
     with warehouse.reading() as connection:
-        rows = connection.execute("select content from profile_versions where profile = ?", [name]).fetchall()
-    return {text for (content,) in rows for text in texts_within(json.loads(content))}
+        stored = connection.execute("select profile, content from profile_versions").fetchall()
+        own = {text for owner, content in stored if owner == name for text in texts_within(json.loads(content))}
+        elsewhere = [*others, *(content for owner, content in stored if owner != name)]
+        for view, column in (("own_texts", sorted({*texts, *own})), ("other_texts", elsewhere)):
+            connection.register(view, pa.table({"text": pa.array(column, pa.string())}))
+        rows = connection.execute(
+            """
+            select text
+            from own_texts as own
+            where not exists (from other_texts as other where contains(lower(other.text), lower(own.text)))
+            and not exists (
+                from (select paper_id, lower(title || ' ' || abstract) as words from papers) as paper
+                where contains(words, lower(own.text)) or paper_id = own.text
+            )
+            """
+        ).fetchall()
+    return {text for (text,) in rows}
 
 
 def texts_within(value: object) -> Iterator[str]:
-    """Yield the texts of a JSON value that are specific enough to search for, line by line, without its keys."""
+    """Yield a reader's texts in a JSON value, line by line: without its keys, options and texts of a few letters."""
     if isinstance(value, str):
         yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SPECIFIC)
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in _OPTIONS:
+                yield from texts_within(each)
+    elif isinstance(value, list):
+        for each in value:
             yield from texts_within(each)
 
 
 _SPECIFIC = 4  # letters
+_OPTIONS = ("constraints", "feed", "ranking", "rewriting")  # words of this program, such as "balanced", and categories
 
 
 def _tables_of_profiles(connection: DuckDBPyConnection) -> list[str]:

@@ -25,6 +25,7 @@ from paper_assets.setup.profile_editing import (
     restore_profile,
 )
 from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings
+from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import (
     add_person,
@@ -146,6 +147,17 @@ def test_every_table_with_a_profile_is_renamed_and_emptied_of_it(tmp_path: Path)
     assert (naming(PROFILE), naming("other-name")) == (set(), held) and len(held) > 12
     delete_stored_profile(warehouse, "other-name", [])
     assert naming("other-name") == set()
+
+
+def test_deleting_a_profile_keeps_paid_answers_that_do_not_repeat_its_own_words(place: Place) -> None:
+    merge_papers(place.warehouse, [paper_from_mapping(paper(1, "2026-03-02", "agents for data"))])
+    interests = {"graphs": ("agents", "Data", "quokka optics", "graph learning"), "lab": ("graph learning",)}
+    for name, topics in interests.items():
+        create_profile(place, ProfileDraft(name=name, interests=topics), now=NOW)
+    texts = ("Agents read data", "on graph learning", "the balanced list", "Quokka Optics helps", "of graphs")
+    keep_answers(place.warehouse, {text: json.dumps(text) for text in texts}, model="m")
+    assert "quokka optics" in delete_profile(place, "graphs", ())
+    assert set(known_answers(place.warehouse, texts)) == {*texts} - {"Quokka Optics helps"}
 
 
 def test_a_copy_has_the_questions_but_sends_nothing(place: Place) -> None:
