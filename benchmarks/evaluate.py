@@ -359,7 +359,10 @@ Purposes = Annotated[
     list[str] | None, typer.Option(help="A purpose, or own: the profile's; may be repeated; default: own.")
 ]
 LeaveOneOut = Annotated[
-    bool, typer.Option("--leave-one-out", help="Rank each profile by coefficients fitted to the other ones.")
+    bool,
+    typer.Option(
+        "--leave-one-out", help="Rank each profile by coefficients fitted to the other sets (of one set: profiles)."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Fit the coefficients of relevance to judged lists, for all profiles or with one left out (SPEC G17).
+"""Fit the coefficients of relevance to judged lists, for all profiles or with a group of them left out (SPEC G17).
 
 The fit maximizes the likelihood of the grades under the formula of `ranking/calibration.py`. Grades 2 and 3 are on
 topic, all other papers, also unjudged ones, are not. Every profile has the same weight. Coefficients are at least 0,
@@ -150,21 +150,29 @@ def _halfway(first: Logit, second: Logit) -> Logit:
     return Logit(**{name: (getattr(first, name) + getattr(second, name)) / 2 for name in Logit.__slots__})
 
 
-def held_out_fits(parts: Mapping[str, Parts | None]) -> dict[str, Calibration]:
-    """Return by profile the calibration that was fitted to all other profiles.
+def held_out_fits(
+    parts: Mapping[str, Parts | None], *, groups: Mapping[str, str] | None = None
+) -> dict[str, Calibration]:
+    """Return by profile the calibration that was fitted to the profiles of all other groups.
 
-    Profiles whose parts are None are not used for fits. Raises InvalidInput if fewer than two have parts.
+    `groups` has the group by profile (None: every profile is one).
+
+    Profiles whose parts are None are not used for fits. Raises InvalidInput if fewer than two groups have parts.
     """
+    groups = groups or {name: name for name in parts}
     usable = {name: profile_parts for name, profile_parts in parts.items() if profile_parts is not None}
-    if len(usable) < 2:
-        raise InvalidInput("--leave-one-out needs at least two profiles with interests or known liked papers")
-    return {
-        name: fit(
-            [profile_parts for other, profile_parts in usable.items() if other != name],
-            version=f"fitted without {name}",
+    if len({groups[name] for name in usable}) < 2:
+        raise InvalidInput(
+            "--leave-one-out needs at least two profiles with interests or known liked papers, or two such sets"
         )
-        for name in parts
+    fits = {
+        group: fit(
+            [profile_parts for name, profile_parts in usable.items() if groups[name] != group],
+            version=f"fitted without {group}",
+        )
+        for group in dict.fromkeys(groups.values())
     }
+    return {name: fits[groups[name]] for name in parts}
 
 
 def _fitted(names: Sequence[str], profiles: Sequence[Parts], *, start: Logit) -> Logit:

@@ -42,6 +42,7 @@ class JudgedProfile:
     profile: Profile
     grades: Mapping[str, int]
     as_of: date | None = None  # the day of its list; None: the day of the whole set
+    part: str = ""  # the name of its set among several; empty if there is one set
 
     @property
     def kind(self) -> str:
@@ -159,7 +160,12 @@ def papers_or_home(papers: Path | None, home: Warehouse, *, deadline: float) -> 
 
 def joined(sets: Sequence[tuple[JudgedLists, date]]) -> JudgedLists:
     """Return several sets as one, every profile on the day of its set. Raises InvalidInput for a name in two sets."""
-    profiles = [replace(judged, as_of=day) for lists, day in sets for judged in lists.profiles]
+    several = len(sets) > 1
+    profiles = [
+        replace(judged, as_of=day, part=lists.name if several else "")
+        for lists, day in sets
+        for judged in lists.profiles
+    ]
     twice = sorted(name for name, count in Counter(judged.name for judged in profiles).items() if count > 1)
     if twice:
         raise InvalidInput(f"{', '.join(twice)}: judged in two sets; rename it in one of them")

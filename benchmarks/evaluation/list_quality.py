@@ -96,7 +96,8 @@ class ListChoice:
         names: names of lists; empty means all.
         purposes: purposes; empty means the profile's own.
         top_k: number of places; None: as in the profile.
-        leave_one_out: whether each profile is ranked with coefficients that were fitted to all other profiles.
+        leave_one_out: whether each profile is ranked with coefficients that were fitted to the other sets, or to the
+            other profiles of the only set.
     """
 
     names: Sequence[str] = ()
@@ -233,13 +234,13 @@ def _checked_choice(choice: ListChoice, known: Sequence[str]) -> tuple[list[str]
 def _held_out(
     warehouse: Warehouse, lists: JudgedLists, *, as_of: date, embed: Embed, scoring: ScoringConfig
 ) -> Mapping[str, Calibration]:
-    """Return by profile the calibration that was fitted to the days of all other profiles."""
+    """Return by profile the calibration that was fitted to all other sets, or to all other profiles of one set."""
     parts = {}
     for judged in lists.profiles:
         today = judged.as_of or as_of
         day = judged_day(warehouse, judged, as_of=today, purpose="general", embed=embed, scoring=scoring)
         parts[judged.name] = parts_of(day, embed=embed, scoring=scoring)
-    return held_out_fits(parts)
+    return held_out_fits(parts, groups={judged.name: judged.part or judged.name for judged in lists.profiles})
 
 
 def together(figures: Figures, *, judging: EvaluationConfig) -> dict[tuple[str, str], dict[str, Mean]]:

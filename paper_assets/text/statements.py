@@ -65,7 +65,10 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
         cleaned = cleaned[:LONGEST_STATEMENT]
         notes.append(f"only the first {LONGEST_STATEMENT:,} characters were read")
     found, mode = Found(categories=categories or {}), Mode()
-    for item in _items(cleaned.translate(_SAME)):
+    items = list(_items(_without_letter(cleaned.translate(_SAME))))
+    if {"+", "-"} <= {item.mark for item in items}:  # a list of what is wanted and what is not
+        items = [replace(item, text=f"not {item.text}") if item.mark == "-" else item for item in items]
+    for item in items:
         mode = _read_item(item, mode, found)
     return _reading(found, statement_language(cleaned), notes)
 
@@ -106,9 +109,15 @@ _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|et al|cf|vs|approx|resp|incl|
 @dataclass(frozen=True, slots=True)
 class _Item:
     text: str
-    bullet: bool
+    mark: str  # of its bullet; empty without one
     indent: int
     after_gap: bool  # a blank line is before it
+
+
+def _without_letter(text: str) -> str:
+    """Return the text of a mail or letter without its greeting, its thanks, and all from its closing words on."""
+    closing = expression("closing").search(text)
+    return expression("thanks").sub("", expression("greeting").sub("", text[: closing.start()] if closing else text))
 
 
 def _items(text: str) -> Iterator[_Item]:
@@ -130,7 +139,7 @@ def _items(text: str) -> Iterator[_Item]:
             continue
         if current is not None:
             yield current
-        current = _Item(words, bullet is not None, indent, gap)
+        current = _Item(words, bullet["mark"] if bullet else "", indent, gap)
         gap = False
     if current is not None:
         yield current
@@ -148,7 +157,7 @@ def _continues(before: _Item, words: str, indent: int, widest: int) -> bool:
         or expression("joins_before").match(words)
     ):
         return True
-    if before.bullet and indent > before.indent:
+    if before.mark and indent > before.indent:
         return True
     if last.endswith((".", "!", "?", ";")):
         return widest > _PROSE_LINE and not _heading_mode(words, Mode())
@@ -202,7 +211,7 @@ def _described(words: str, mode: Mode) -> Mode:
 
 def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
     """Read an item; return the mode of the items after it, which a heading changes."""
-    if item.after_gap and not item.bullet:
+    if item.after_gap and not item.mark:
         mode = Mode()  # a list has ended
     text = item.text.strip("*_# ") if item.text.startswith(("*", "_", "#")) else item.text
     if text.endswith(":"):
@@ -224,7 +233,7 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
 def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
     """Read one sentence: its own heading, its people, then its clauses in order."""
     sentence = sentence.strip().rstrip(".!").strip()
-    sentence = expression("not_only").sub(r"\1 and ", sentence)
+    sentence = expression("not_only").sub(r"\1 and ", expression("condition").sub("", sentence))
     head, colon, rest = sentence.partition(":")
     if colon and rest.strip():
         own = _heading_mode(head, mode) or (
@@ -233,6 +242,9 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
         if own is not None:
             return _read_sentence(rest, own, found)
     if read_foreign(sentence, mode, found):
+        return None
+    if expression("biography").match(sentence):
+        found.add(sentence, mode, context=True)
         return None
     if mode.kind == "author":
         found.authors |= dict.fromkeys(_names(sentence))

@@ -74,6 +74,15 @@ def test_a_profile_has_no_say_in_the_coefficients_that_judge_it() -> None:
     assert fits["a"].version == "fitted without a"
 
 
+def test_no_profile_of_a_set_has_a_say_in_the_coefficients_that_judge_the_set() -> None:
+    first, second = ({"a": parts(1, meaning=by, papers=300), "b": parts(2, papers=300)} for by in (1.0, 2.0))
+    other = {"c": parts(3, papers=300)}
+    groups = {"a": "one", "b": "one", "c": "two"}
+    assert (
+        held_out_fits({**first, **other}, groups=groups)["b"] == held_out_fits({**second, **other}, groups=groups)["b"]
+    )
+
+
 def test_a_profile_without_parts_is_judged_by_all_the_others() -> None:
     fits = held_out_fits({"a": parts(1, papers=300), "b": parts(2, papers=300), "empty": None})
     assert set(fits) == {"a", "b", "empty"}

@@ -56,6 +56,17 @@ READ = [
     ("Ich interessiere mich für Robotik, aber nicht für autonomes Fahren.", ["Robotik"], ["autonomes Fahren"]),
     ("推理加速（缓存、量化），不关注多模态。", ["推理加速", "缓存", "量化"], ["多模态"]),
     ("画像生成に興味があります。動画には興味がありません。", ["画像生成"], ["動画"]),
+    (
+        "Hi Ada,\n\nthanks a lot! I'd like to see papers on tori. Please leave out knots.\n\nBest regards,\nEmil",
+        ["tori"],
+        ["knots"],
+    ),
+    ("+ query plans\n+ joins\n- spreadsheets", ["query plans", "joins"], ["spreadsheets"]),
+    ("- query plans\n- joins\n  - not for streams", ["query plans", "joins"], ["streams"]),
+    ("parsing, except when it is about Latin; joins, unless they are slow", ["parsing", "joins"], ["Latin"]),
+    ("In 2019 I received my PhD from Tori Park and now lead a group. I study tree kernels.", ["tree kernels"], []),
+    ("Wichtig sind mir auch Retrieval, keine Tabellen und keine Charts.", ["Retrieval"], ["Tabellen", "Charts"]),
+    ("Je m'intéresse au self-supervised learning, mais pas à la musique.", ["self-supervised learning"], ["musique"]),
     ("음성 합성에 관심이 있습니다. 음악에는 관심이 없습니다.", ["음성 합성"], ["음악"]),
 ]  # fmt: skip
 
