@@ -17,6 +17,7 @@ from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
 from paper_assets.settings import Settings
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
+from paper_assets.stores.harvests import was_fetched
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.ranking_files import saved_file
@@ -99,7 +100,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
     return {
         "profile": profile,
         "day": f"{day}",
-        **_about(stored),
+        **_about(warehouse, stored),
         "window": _window(warehouse, stored),
         "file": str(file) if file else noted,
         "papers": [shown(row) for row in stored.listed],
@@ -112,7 +113,7 @@ def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[st
     """Return by id the stored papers among those of the list, the likely ones that follow it, and the questions."""
     ids = [
         *(row["paper_id"] for row in (*stored.listed, *stored.more_likely, *stored.by_people)),
-        *_about(stored)["questions"],
+        *_questions(stored),
     ]
     return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
@@ -144,7 +145,7 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
     The warnings of an empty list say what was filtered out. Raises NotComputed.
     """
     stored = ranking(warehouse, day, profile)
-    papers, about = _papers_of(warehouse, stored), _about(stored)
+    papers, about = _papers_of(warehouse, stored), _about(warehouse, stored)
     if not stored.listed:
         about["warnings"] = [*about["warnings"], f"the list is empty: {_window(warehouse, stored)}"]
 
@@ -185,26 +186,38 @@ def _window(warehouse: Warehouse, stored: StoredRanking) -> str:
     day, profile = stored.day, stored.profile
     judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
     ranked_for = profile_version(warehouse, profile, stored.header.get("profile_hash") or "")
-    return window(
+    sentence = window(
         len(judged),
         reasons_of(judged),
         new=new_in_window(warehouse, day, profile)[0],
         days=ranked_for.content.feed.window_days if ranked_for else None,
     )
+    if was_fetched(warehouse, day):
+        return sentence
+    return f"{not_fetched(day)}." + (f" {sentence}" if judged else "")
+
+
+def not_fetched(day: date) -> str:
+    """Say that the papers of a day are unknown, which is not "no new papers"."""
+    return f"The papers of {in_words(day)} are not fetched yet: `paper-assets fetch --day {day}`"
 
 
 def _summary(abstract: str) -> str:
     return readable(key_sentence(one_line(abstract)))
 
 
-def _about(stored: StoredRanking) -> dict[str, Any]:
-    header = stored.header
+def _questions(stored: StoredRanking) -> list[str]:
+    return stored.header.get("questions") or []
+
+
+def _about(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any]:
+    header, known = stored.header, bool(stored.listed) or was_fetched(warehouse, stored.day)
     return {
         "scored": stored.rows.num_rows,
-        "headline": headline_of(header, len(stored.listed)),
+        "headline": headline_of(header, len(stored.listed)) if known else not_fetched(stored.day),
         "is_probability": header.get("threshold") is not None,
         "learning": header.get("learning"),
-        "questions": header.get("questions") or [],
+        "questions": _questions(stored),
         "warnings": header["warnings"],
     }
 

@@ -266,6 +266,19 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
     return sorted(troubles, key=lambda trouble: (trouble.day, trouble.source))
 
 
+def was_fetched(warehouse: Warehouse, day: date) -> bool:
+    """Return whether a source answered for the day, or papers of it are stored: else an empty list proves nothing."""
+    with warehouse.reading() as connection:
+        rows = connection.execute(
+            """
+            select exists (from day_listings where day = $day and papers is not null)
+            or exists (from papers where day = $day)
+            """,
+            {"day": day},
+        ).fetchall()
+    return bool(rows[0][0])
+
+
 def _is_awaited(day: date, asked_at: datetime | None) -> bool:
     """Return whether an empty day will be asked again, because its papers are announced after the last answer."""
     return asked_at is not None and (read_time(asked_at) < closing(day) or deferred(day))

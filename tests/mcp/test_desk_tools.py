@@ -73,8 +73,10 @@ def test_a_day_without_a_list_is_answered_with_the_newest_one(host: RawHost) -> 
 
 
 @pytest.mark.parametrize("day", ["1900-01-01", "2199-12-31"])
-def test_the_first_and_last_day_that_can_be_given_are_days_without_papers(host: RawHost, day: str) -> None:
-    assert host.call("rank_and_filter_papers", as_of=day)["ranked_papers"] == []
+def test_the_first_and_last_day_that_can_be_given_are_days_that_were_not_fetched(host: RawHost, day: str) -> None:
+    answer = host.call("rank_and_filter_papers", as_of=day)
+    assert answer["ranked_papers"] == []
+    assert any(f"not fetched yet: `paper-assets fetch --day {day}`" in each for each in answer["summary"]["warnings"])
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "1899-12-31", "2200-01-01", "9999-12-31"])

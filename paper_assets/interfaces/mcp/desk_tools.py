@@ -4,7 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -86,10 +86,15 @@ class DeskTools(ToolSet):
         def work(progress: Progress) -> Mapping[str, Any]:
             if papers is not None and paper_ids is not None:
                 raise InvalidInput("papers and paper_ids: give one of them")
+            from paper_assets.interfaces.ranking_answers import not_fetched
             from paper_assets.pipeline.ranking_call import ranked
             from paper_assets.sources.source import seconds_from_now
+            from paper_assets.stores.harvests import was_fetched
 
             records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"))
+            files = self._files(profile_path, history_path, local_pdf_dir)
+            if papers is None and paper_ids is None and not was_fetched(self._warehouse, last_day):
+                files = replace(files, warnings=(*files.warnings, not_fetched(last_day)))
             left = seconds_from_now(self.calls.work_deadline, time.monotonic)
 
             def left_for_model() -> float:
@@ -100,7 +105,7 @@ class DeskTools(ToolSet):
                 records,
                 desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
                 as_of=last_day,
-                files=self._files(profile_path, history_path, local_pdf_dir),
+                files=files,
                 options=options,
                 save=save and not offset,
             )
