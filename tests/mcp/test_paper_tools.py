@@ -270,16 +270,37 @@ def test_a_paper_whose_text_cannot_be_reached_is_returned_as_known_and_its_abstr
     assert unread["analysis_error"]["code"] == "LLM_CONFIG_ERROR"
 
 
-def test_papers_have_the_names_of_the_original_document_beside_ours(world: World) -> None:
-    for paper in (
-        world.host.call("search_papers", query="folding caches")["papers"][0],
-        world.host.call("fetch_paper", arxiv_id=ID)["paper"],
-        world.host.call("analyze_paper", paper={"arxiv_id": ID})["paper"],
-        world.host.call("interpret_paper", query={"arxiv_id": ID})["paper"],
-    ):
-        assert paper["arxiv_id"] == paper["paper_id"]
-        assert (paper["published_date"], paper["published"][:10]) == ("2026-01-05", "2026-01-05")
-        assert {"title", "authors", "abstract", "categories", "pdf_url"} <= paper.keys()
+PAPER = {"title", "authors", "abstract", "arxiv_id", "published_date", "pdf_url"}
+ANALYSIS = {"summary", "key_contributions", "methodology", "limitations"}
+ANSWERS: tuple[tuple[str, str, dict[str, Any], dict[str, set[str]]], ...] = (
+    # statement of the original document, tool, arguments, names of each part of the answer
+    ("a search", "search_papers", {"query": "folding caches"}, {"papers": PAPER, "": {"papers", "total_count"}}),
+    ("by author", "search_papers", {"query": "caches", "author": "Author 1"}, {"": {"papers", "total_count"}}),
+    ("by category", "search_papers", {"query": "caches", "category": "cs.CL"}, {"": {"papers", "total_count"}}),
+    ("at most so many", "search_papers", {"query": "folding caches", "max_results": 1}, {"papers": PAPER}),
+    ("a paper by its id", "fetch_paper", {"arxiv_id": ID}, {"paper": PAPER | {"categories", "content"}}),
+    ("by its address", "fetch_paper", {"url": f"https://arxiv.org/abs/{ID}"}, {"paper": PAPER | {"content"}}),
+    ("without its text", "fetch_paper", {"arxiv_id": ID, "include_pdf_content": False}, {"paper": PAPER | {"content"}}),
+    ("an analysis", "analyze_paper", {"paper": {"arxiv_id": ID}}, {"analysis": ANALYSIS | {"related_work"}}),
+    ("all at once, by id", "interpret_paper", {"query": {"arxiv_id": ID}}, {"paper": PAPER, "analysis": ANALYSIS}),
+    ("by a part of the title", "interpret_paper", {"query": {"title": "caches, part 7"}}, {"paper": PAPER}),
+    ("by address", "interpret_paper", {"query": {"url": f"https://arxiv.org/abs/{ID}"}}, {"analysis": ANALYSIS}),
+    ("by PDF", "interpret_paper", {"query": {"pdf_url": f"https://arxiv.org/pdf/{ID}"}}, {"analysis": ANALYSIS}),
+)
+
+
+@pytest.mark.parametrize(("tool", "arguments", "names"), [row[1:] for row in ANSWERS], ids=[row[0] for row in ANSWERS])
+def test_an_answer_has_the_names_of_the_original_document_beside_ours(
+    world: World, tool: str, arguments: dict[str, Any], names: dict[str, set[str]]
+) -> None:
+    answer = world.host.call(tool, **arguments)
+    for part, expected in names.items():
+        found = answer[part] if part else answer
+        for each in found if isinstance(found, list) else [found]:
+            assert expected <= each.keys()
+            if expected >= PAPER:
+                assert (each["arxiv_id"], each["published_date"]) == (each["paper_id"], "2026-01-05")
+    assert len(answer.get("papers", ())) <= arguments.get("max_results", 10)
 
 
 def test_found_and_fetched_papers_can_be_ranked_as_they_are(world: World) -> None:

@@ -26,50 +26,46 @@ def done(attempt: int | None, outcome: str) -> Done:
     return Done(attempt=attempt, outcome=outcome)  # type: ignore[arg-type]
 
 
-def test_the_first_attempt_is_written_when_there_is_none() -> None:
-    assert step() == Write(attempt=1)
+# The original document's statements, with the cases that it names (TC).
+STATEMENTS: tuple[tuple[str, tuple[int, ...], dict[str, str], NextStep], ...] = (
+    # statement, scores so far, decisions, what follows
+    ("nothing yet: write", (), {}, Write(attempt=1)),
+    ("under 85: again", (84,), {}, Write(attempt=2)),
+    ("from 85 on a person decides", (85,), {}, Wait(attempt=1)),
+    ("up to 89", (89,), {}, Wait(attempt=1)),
+    ("from 90 on it passes", (90,), {}, done(1, "passed")),
+    ("92 passes", (92,), {}, done(1, "passed")),
+    ("TC1: a first attempt of 96 passes", (96,), {}, done(1, "passed")),
+    ("TC2: 88 waits", (88,), {}, Wait(attempt=1)),
+    ("TC2: and is kept if it is accepted", (88,), {"on1": "accept"}, done(1, "accepted")),
+    ("sent back, it is written again", (70, 88), {"on2": "retry"}, Write(attempt=3)),
+    ("TC3: four fail, the fifth has 92", (60, 70, 80, 84, 92), {}, done(5, "passed")),
+    ("five at most where one has 75", (75, 60, 60, 60), {}, Write(attempt=5)),
+    ("then the best", (75, 60, 60, 60, 60), {}, done(1, "best")),
+    ("the latest of equals", (80, 70, 80, 70, 60), {}, done(3, "best")),
+    ("TC4: five under 75 earn a sixth", (74,) * 5, {}, Write(attempt=6)),
+    ("a seventh", (*(74,) * 5, 80), {}, Write(attempt=7)),
+    ("and an eighth", (*(74,) * 5, 80, 70), {}, Write(attempt=8)),
+    ("then the best of eight", (*(74,) * 5, 80, 70, 70), {}, done(6, "best")),
+    ("the three more pass", (*(74,) * 5, 92), {}, done(6, "passed")),
+    ("and wait as the first five do", (*(74,) * 5, 86), {}, Wait(attempt=6)),
+    ("TC5: still under 75: the latest best, with a warning", (74,) * 8, {}, done(8, "best_with_warning")),
+    ("a retry counts as an attempt", (88, 60, 60, 60, 60), {"on1": "retry"}, done(1, "best")),
+    ("the last one can be sent back", (60, 60, 60, 60, 88), {"on5": "retry"}, Write(attempt=6)),
+    ("which buys one attempt", (60, 60, 60, 60, 88, 50), {"on5": "retry"}, done(5, "best")),
+    ("that may wait too", (60, 60, 60, 60, 88, 88), {"on5": "retry"}, Wait(attempt=6)),
+    ("and be sent back", (60, 60, 60, 60, 88, 88), {"on5": "retry", "on6": "retry"}, Write(attempt=7)),
+    ("after the three more as well", (*(60,) * 7, 88), {"on8": "retry"}, Write(attempt=9)),
+)
 
 
 @pytest.mark.parametrize(
-    ("score", "expected"),
-    [(0, Write(attempt=2)), (84, Write(attempt=2)), (85, Wait(attempt=1)), (89, Wait(attempt=1))]
-    + [(score, done(1, "passed")) for score in (90, 91, 92, 94, 95, 100)],
+    ("scores", "decisions", "follows"), [row[1:] for row in STATEMENTS], ids=[row[0] for row in STATEMENTS]
 )
-def test_a_score_passes_from_90_asks_from_85_and_is_not_enough_below(score: int, expected: NextStep) -> None:
-    assert step(score) == expected
-
-
-def test_accept_keeps_the_attempt_and_retry_writes_the_next() -> None:
-    assert step(70, 88, on2="accept") == done(2, "accepted")
-    assert step(70, 88, on2="retry") == Write(attempt=3)
-
-
-def test_after_five_attempts_the_best_is_kept_if_it_has_75() -> None:
-    assert step(75, 60, 60, 60, 60) == done(1, "best")
-    assert step(74, 60, 60, 60) == Write(attempt=5)
-
-
-def test_five_attempts_under_75_earn_three_more_and_then_a_warning() -> None:
-    assert step(74, 74, 74, 74, 74) == Write(attempt=6)
-    assert step(74, 74, 74, 74, 74, 80) == Write(attempt=7)
-    assert step(*[74] * 5, 80, 70) == Write(attempt=8)
-    assert step(*[74] * 5, 80, 70, 70) == done(6, "best")
-    assert step(*[74] * 8) == done(8, "best_with_warning")
-    assert step(*[74] * 5, 92) == done(6, "passed")
-    assert step(*[74] * 5, 86) == Wait(attempt=6)
-
-
-def test_the_latest_of_equal_attempts_is_kept() -> None:
-    assert step(80, 70, 80, 70, 60) == done(3, "best")
-
-
-def test_a_retry_counts_as_an_attempt_but_the_last_one_can_still_be_sent_back() -> None:
-    assert step(88, 60, 60, 60, 60, on1="retry") == done(1, "best")
-    assert step(60, 60, 60, 60, 88, on5="retry") == Write(attempt=6)
-    assert step(60, 60, 60, 60, 88, 50, on5="retry") == done(5, "best")
-    assert step(60, 60, 60, 60, 88, 88, on5="retry") == Wait(attempt=6)
-    assert step(60, 60, 60, 60, 88, 88, on5="retry", on6="retry") == Write(attempt=7)
-    assert step(*[60] * 7, 88, on8="retry") == Write(attempt=9)
+def test_the_policy_is_what_the_document_says(
+    scores: tuple[int, ...], decisions: dict[str, str], follows: NextStep
+) -> None:
+    assert step(*scores, **decisions) == follows
 
 
 def test_what_the_gate_holds_back_neither_passes_nor_waits_while_there_are_attempts_left() -> None:
