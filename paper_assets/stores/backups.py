@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import duckdb
@@ -23,6 +24,7 @@ from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwrit
 from paper_assets.locks import store_lock
 from paper_assets.small_files import UNFINISHED, is_present, make_private_folder, remove_unfinished, write_file
 from paper_assets.stores.checkpoint import log_path, undo_checkpoint
+from paper_assets.stores.entered import Merged, export_entered, import_entered
 from paper_assets.stores.kept_settings import KEPT_NAMES
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, NO_EXTENSIONS, create, pending
 from paper_assets.stores.profiles import people_file
@@ -190,6 +192,27 @@ def restore(home: Home, file: Path, *, now: datetime) -> tuple[Path, list[str]]:
         for left in (new, new.with_name(f"{new.name}.wal")):
             left.unlink(missing_ok=True)
     return aside, replaced
+
+
+def restore_entered(home: Home, file: Path, *, now: datetime) -> Merged:
+    """Add what people had entered when a backup was made and this home lacks: rows that `repair` could not read.
+
+    What is here stays. Raises InvalidInput, StoreVersion, StoreBusy, StoreUnwritable, StoreError.
+    """
+    if not file.is_file():
+        raise InvalidInput(f"{file} does not exist" if not is_present(file) else f"{file} is not a file")
+    with TemporaryDirectory(dir=home.folder, prefix=UNFINISHED) as temporary:
+        there = Path(temporary)
+        then = Home(warehouse=Warehouse(there / "backup.duckdb", deadline=_DEADLINE), folder=there, profiles_dir=there)
+        shutil.copyfile(file, then.warehouse.path)
+        for name, content in _unpack(then.warehouse.path, file).items():
+            here, place = home.place_of(name), then.place_of(name)
+            if name.startswith("profiles/") and here and place and not is_present(here):
+                make_private_folder(place.parent)
+                write_file(place, content)
+        export_entered(then.warehouse, there, there / "export")
+        aside = replaced_folder(home.folder, now)
+        return import_entered(home.warehouse, home.folder, home.profiles_dir, there / "export", aside=aside)
 
 
 def repair(home: Home, *, now: datetime) -> tuple[Path, list[SavedTable], bool]:

@@ -17,9 +17,10 @@ from paper_assets.stores.backups import (
     damaged_tables,
     repair,
     restore,
+    restore_entered,
     time_of,
 )
-from paper_assets.stores.feedback import last_ratings, mark_seen, seen_papers
+from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings, mark_seen, seen_papers
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import process
 from tests.stores.invented_warehouse import stored_warehouse
@@ -159,6 +160,22 @@ def test_a_damaged_block_costs_its_rows_only_and_repair_names_them(
     assert (aside / path.name).exists() and damaged_tables(home.warehouse) == {}
     after = rows_of(path)
     assert {name for name in before if after[name] != before[name]} == {table} | also
+
+
+def test_entries_that_repair_could_not_read_are_added_again_from_a_backup(home: Home, tmp_path: Path) -> None:
+    path, before = home.warehouse.path, rows_of(home.warehouse.path)
+    back_up(home, tmp_path / "backup")
+    content = path.read_bytes()
+    path.write_bytes(flipped(content, content.index(b"Is the road open?")))
+    repair(home, now=NOW)
+    append_ratings(home.warehouse, "lab", [NewRating(paper_id="2601.00009", rating="no")], given_in="page", now=NOW)
+    assert rows_of(path)["kept_answers"] == []
+    added = restore_entered(home, tmp_path / "backup", now=NOW).added
+    assert {name: count for name, count in added.items() if count} == {"answers": len(before["kept_answers"])}
+    after = rows_of(path)
+    assert after["kept_answers"] == before["kept_answers"]
+    assert len(after["ratings"]) == len(before["ratings"]) + 1, "what was entered since stays"
+    assert not any(restore_entered(home, tmp_path / "backup", now=NOW).added.values())
 
 
 def test_lists_with_a_lost_row_are_emptied_so_that_they_are_computed_again(home: Home) -> None:

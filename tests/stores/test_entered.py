@@ -3,18 +3,22 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.entered import Merged, export_entered, import_entered
 from paper_assets.stores.feedback import NewRating, append_ratings, keep_signal, last_ratings, reading_signals
 from paper_assets.stores.kept_answers import keep_answer, kept_answers
+from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
 from paper_assets.stores.warehouse import Warehouse
-from tests.stores.invented_warehouse import stored_warehouse
+from tests.stores.invented_warehouse import fill, stored_warehouse
 
 NOW = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
 FIRST, SECOND = "2601.00001", "2601.00002"
@@ -142,6 +146,39 @@ def test_an_export_that_is_wrong_is_refused_by_line_and_changes_nothing(
     with pytest.raises(InvalidInput, match=fault):
         two.take(export)
     assert not two.profiles.exists() and last_ratings(two.warehouse, "lab") == []
+
+
+def test_a_round_trip_between_three_versions_of_the_store_loses_nothing(tmp_path: Path) -> None:
+    """The first format, as it is frozen; today's; and one that a later migration has changed."""
+
+    def add_a_column(connection: DuckDBPyConnection) -> None:
+        connection.execute("alter table ratings add column invented varchar default 'x'")
+
+    later = (*MIGRATIONS, Migration(MIGRATIONS[-1].number + 1, "invented", add_a_column))
+    exports, empty = [], [Home(tmp_path / f"empty-{at}") for at in range(9)]
+    for version, migrations in (("first", MIGRATIONS), ("today", MIGRATIONS), ("later", later)):
+        home = Home(tmp_path / version)
+        home.warehouse = replace(home.warehouse, migrations=migrations)
+        home.profile("profile.json", {"interests": {"primary": ["graphs"]}})
+        if version == "first":
+            stored_warehouse(home.warehouse.path)
+        else:
+            fill(home.warehouse)
+        exports.append(home.export())
+    given = [lines(export) for export in exports]
+    assert [set(each) for each in given] == [set(given[0])] * 3 and all(all(each.values()) for each in given)
+    for home, (export, migrations) in zip(empty, product(exports, (MIGRATIONS, MIGRATIONS, later)), strict=True):
+        home.warehouse = replace(home.warehouse, migrations=migrations)
+        home.take(export)
+        assert comparable(lines(home.export())) == comparable(lines(export))
+
+
+def comparable(rows: dict[str, list[str]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows without the column that only the later version has."""
+    return {
+        name: [{key: value for key, value in json.loads(row).items() if key != "invented"} for row in each]
+        for name, each in rows.items()
+    }
 
 
 def test_an_older_export_without_a_column_or_a_file_is_read(homes: tuple[Home, Home]) -> None:

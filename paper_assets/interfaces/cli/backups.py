@@ -19,7 +19,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.removal import remove_expired
 from paper_assets.stores import backups
-from paper_assets.stores.entered import export_entered, import_entered
+from paper_assets.stores.entered import ENTERED_TABLES, Merged, export_entered, import_entered
 from paper_assets.text.numbers import count_of
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -47,9 +47,17 @@ def backup(
         say(f"{file}, {file.stat().st_size / 1e6:,.1f} MB; `paper-assets restore {file}` brings it back")
 
 
-def restore(file: Annotated[Path, typer.Argument(help="What `backup` wrote.")], yes: Yes = False) -> None:
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `backup` wrote.")],
+    entered: Annotated[
+        bool, typer.Option("--entered", help="Replace nothing: add the ratings, answers and profiles that lack here.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
     """Bring back a backup. What it replaces is moved into a folder; profiles that it does not hold stay."""
     home = _home()
+    if entered:
+        return _show_merged(backups.restore_entered(home, file, now=datetime.now(UTC)), file, as_json=False)
     if home.warehouse.path.exists():
         _confirm(f"replace the papers, lists, ratings and profiles in {home.folder} by those of {file}", yes=yes)
     aside, replaced = backups.restore(home, file, now=datetime.now(UTC))
@@ -85,6 +93,8 @@ def repair(yes: Yes = False) -> None:
     say(f"The damaged database is in {aside}.")
     if newest := next(iter(backups.backups(home.folder)), None):
         say(f"The newest backup is {newest}; `paper-assets restore {newest}` brings it back instead.")
+        if any(each.name in ENTERED_TABLES for each in lost):
+            say(f"`paper-assets restore {newest} --entered` adds only the entries of readers that are lost.")
 
 
 def _advice(lost: backups.SavedTable) -> str:
@@ -111,12 +121,16 @@ def import_folder(folder: Path, *, as_json: bool) -> None:
     settings, now = read_settings(), datetime.now(UTC)
     aside = backups.replaced_folder(settings.home, now)
     merged = import_entered(open_warehouse(), settings.home, settings.profiles_dir, folder, aside=aside)
+    _show_merged(merged, folder, as_json=as_json)
+
+
+def _show_merged(merged: Merged, source: Path, *, as_json: bool) -> None:
     for note in merged.notes:
         warn(f"note: {note}")
     if as_json:
         return print_json(merged.added)
     rows = [(name, count) for name, count in merged.added.items() if count]
-    print_table(f"{folder}: {'added' if rows else 'nothing new'}", ["what", "new"], rows)
+    print_table(f"{source}: {'added' if rows else 'nothing new'}", ["what", "new"], rows)
 
 
 def _home() -> backups.Home:
