@@ -3,7 +3,7 @@
     python -m benchmarks.commands [--rounds 5]
 
 A home with the bundled example is made by `demo`. Then each command and its baseline run in separate processes, in
-turn, so that a busy machine slows both: `run` with nothing changed, from its stamp and without it;
+turn, so that a busy machine slows both: `run` with nothing changed;
 `rank` of twenty papers, of which all are stored and embedded, or none was ever seen; `status`; the MCP server until its
 tools are listed. Medians; Python's compiled files are there, as after a first use.
 The limits of `rank` are measured too: importing its packages only, importing its own modules too, and
@@ -27,7 +27,6 @@ from pathlib import Path
 
 from benchmarks._figures import Figure, exit_status
 from benchmarks.mcp_start import until_it_is_imported, until_the_tools_are_listed
-from paper_assets.stores.stamps import forget_stamps
 from tests.desk import COMMAND
 
 PROFILE = "retrieval-evidence"
@@ -81,7 +80,6 @@ def demo_desk(folder: Path) -> DemoDesk:
 def figures(folder: Path, *, rounds: int) -> list[Figure]:
     """The commands of a day, cold. Of a target under 1 the inverse is how many times as long a stage may take."""
     desk = demo_desk(folder)
-    warehouse = folder / "data" / "warehouse.duckdb"
     with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         stored = [json.loads(line) for line in example.read_text(encoding="utf-8").splitlines()][:TWENTY]
     (folder / "stored.json").write_text(json.dumps(stored), encoding="utf-8")
@@ -103,10 +101,6 @@ def figures(folder: Path, *, rounds: int) -> list[Figure]:
     def only_encode() -> float:
         return desk.seconds(sys.executable, "-c", _ENCODE)
 
-    def run_the_long_way() -> float:
-        forget_stamps(warehouse)
-        return desk.command("run")
-
     def dagster() -> float:
         return desk.importing("dagster")
 
@@ -114,7 +108,6 @@ def figures(folder: Path, *, rounds: int) -> list[Figure]:
         return desk.importing("numpy, duckdb")
 
     wanted: tuple[tuple[str, Callable[[], float], str, Callable[[], float], float | None], ...] = (
-        ("run, stamp taken away", run_the_long_way, "import dagster", dagster, None),
         ("run, nothing changed", lambda: desk.command("run"), "import dagster", dagster, 1 / 1.3),
         ("status", lambda: desk.command("status"), "import dagster", dagster, None),
         ("rank 20 stored papers, cold", lambda: rank("stored.json"), "import numpy, duckdb", stores, 1 / 2),

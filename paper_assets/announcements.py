@@ -136,13 +136,6 @@ def in_words(day: OpenDay) -> str:
     return f"{day.day:%a} {day.day.day}: {papers}{'more ' if day.announced and day.papers else ''}{state}"
 
 
-def next_question(days: Sequence[OpenDay], now: datetime) -> datetime | None:
-    """Return when one of the days has to be asked for: `now` if one is due; None if all are complete."""
-    if any(day.state == "due" for day in days):
-        return now
-    return min((day.next_at for day in days if day.next_at), default=None)
-
-
 def announced_days(now: datetime, count: int, calendar: Calendar = arxiv) -> list[date]:
     """Return the newest `count` days (UTC) of which papers are announced at `now` according to the calendar, newest
     first.

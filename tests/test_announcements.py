@@ -20,7 +20,6 @@ from paper_assets.announcements import (
     deferred,
     in_words,
     merged_days,
-    next_question,
     open_days,
 )
 
@@ -171,9 +170,6 @@ def test_the_strip_of_days_says_what_is_complete_what_arrives_when_and_what_is_m
         "Fri 27: announced Monday 01:00 UTC",
         "Sat 28: announced Tuesday 01:00 UTC",
     ]
-    assert next_question(days, saturday) == saturday
-    assert next_question(days[2:], saturday) == datetime(2026, 11, 30, 1, tzinfo=UTC)
-    assert next_question(days[2:4], saturday) is None
 
 
 def test_a_day_over_two_sources_is_as_far_as_the_slower_one_and_has_the_papers_of_both() -> None:

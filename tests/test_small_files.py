@@ -157,6 +157,20 @@ def test_the_state_of_a_folder_ignores_locks_and_without_below_also_the_content_
     assert file_state([tmp_path / "inner"], below=False) != states[1]
 
 
+def test_a_file_replaced_under_its_old_date_has_another_state_and_a_folder_in_itself_has_none(tmp_path: Path) -> None:
+    file = tmp_path / "store"
+    file.write_bytes(b"papers")
+    before, state = file.stat(), file_state([file])
+    (tmp_path / "new").write_bytes(b"others")
+    (tmp_path / "new").replace(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # as a restored copy has it
+    assert file_state([file]) != state
+    (tmp_path / "round").mkdir()
+    (tmp_path / "round" / "again").symlink_to(tmp_path / "round")
+    assert file_state([tmp_path / "round"]) is None
+    assert file_state([tmp_path / ("name" * 100)]) is None
+
+
 def test_a_cached_value_is_made_again_when_one_of_its_states_changed_or_is_unknown() -> None:
     cache, made = StateCache(), iter(range(9))
 

@@ -22,8 +22,7 @@ INDEX = Path("history", "runs", "index.db")  # materializations and their versio
 RUNS = Path("history", "runs.db")
 DATABASES = (RUNS, INDEX, Path("schedules", "schedules.db"))
 HISTORY = ("history", "schedules", "storage")  # folders of the history
-_IN_PROGRESS = ("STARTING", "STARTED", "CANCELING")
-_UNFINISHED = (*_IN_PROGRESS, "QUEUED", "NOT_STARTED")
+_UNFINISHED = ("STARTING", "STARTED", "CANCELING", "QUEUED", "NOT_STARTED")
 _RESET = "stop `up`, then run `paper-assets reset --history`"
 _ENDS = ("start", "end")
 _CODE = re.compile(r"^(?:[\w.]+: )?[A-Z_]{4,}: ")  # an error's class and code before its sentence
@@ -50,20 +49,22 @@ def events_files(dagster_home: Path) -> list[Path]:
     return [dagster_home / SETTINGS, index, index.with_name(f"{index.name}-wal")]
 
 
-def is_idle(dagster_home: Path) -> bool:
-    """Return whether the files can be read and no run is in progress or abandoned. False if in doubt."""
+def is_settled(dagster_home: Path) -> bool:
+    """Return whether no run is in progress or was killed, and the last one succeeded: then Dagster knows all that is
+    stored. False if in doubt.
+    """
+    marks = ", ".join("?" * len(_UNFINISHED))
+    query = f"""
+        select 1
+        from runs
+        where status in ({marks}) or (id = (select max(id) from runs) and status <> 'SUCCESS')
+        limit 1
+    """  # noqa: S608  # only marks
     try:
-        for name in DATABASES:
-            with _opened(dagster_home / name) as file:
-                file.execute("select 1 from sqlite_master limit 1").fetchall()
-                if name == RUNS:
-                    marks = ", ".join("?" * len(_IN_PROGRESS))
-                    query = f"select 1 from runs where status in ({marks}) limit 1"  # noqa: S608  # only marks
-                    if file.execute(query, _IN_PROGRESS).fetchall():
-                        return False
+        with _opened(dagster_home / RUNS) as file:
+            return not file.execute(query, _UNFINISHED).fetchall()
     except (sqlite3.Error, OSError):
         return False
-    return True
 
 
 def runs_in_files(dagster_home: Path, *, most: int) -> list[PastRun] | None:

@@ -70,10 +70,9 @@ def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
 
 @dataclass(slots=True)
 class RunResult:
-    """The result of a run over the steps: partitions made, what waits and why, what failed."""
+    """The result of a run over the steps: partitions made, and what failed."""
 
     made: dict[str, list[Partition]] = field(default_factory=dict)  # by step
-    waiting: dict[Partition, str] = field(default_factory=dict)
     failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
     failed: set[tuple[str, str | None]] = field(default_factory=set)  # (product, profile)
 
@@ -128,7 +127,7 @@ def _due(
     if not partitions:
         return []
     try:
-        return _to_make(instance, workspace, step, partitions, done)
+        return _to_make(instance, workspace, step, partitions)
     except Exception as error:
         names = list(dict.fromkeys(each.profile for each in partitions))
         if len(names) > 1:
@@ -154,26 +153,17 @@ def _record(step: Step, todo: Sequence[Partition], made: Made, done: RunResult) 
             done.failures[own[-1]] = failure if failure is not None else next(iter(failed.values()))
 
 
-def is_due(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
-) -> bool:
-    """Return whether `bring_up_to_date` would make anything; record in `done` what waits. Raises PaperAssetsError."""
-    return bool(_to_make(instance, workspace, step, partitions, done))
-
-
 def _to_make(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
 ) -> list[Partition]:
     """Return outdated partitions, and those that Dagster does not know because a run was killed before its report.
 
-    Partitions that wait for something that no run provides are recorded in `done` instead. Opens the store once.
+    Partitions that wait for something that no run provides are left out. Opens the store once.
     """
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
         due = outdated(instance, workspace, step, partitions)
-        reasons = {each: reason for each in due if (reason := step.tracked.waits_for(workspace, each))}
-    done.waiting |= reasons
-    return [each for each in due if each not in reasons]
+        return [each for each in due if step.tracked.waits_for(workspace, each) is None]
 
 
 # The person at the terminal repeats a command. A daemon cannot, and ended the log of a failed run with a line on that.

@@ -36,7 +36,6 @@ from paper_assets.stores.feedback import (
 )
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import ranking_days
-from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
@@ -210,7 +209,6 @@ def change_forgotten(
         undo_forgetting(warehouse, profile, chosen, name.strip())
     else:
         forget(warehouse, profile, chosen, name.strip(), now=now)
-    forget_stamps(warehouse.path)
     return forgotten(warehouse, profile)
 
 
@@ -239,7 +237,6 @@ def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> 
     """
     check_profile(warehouse, profile, profiles_dir)
     erased = delete_ratings(warehouse, profile)
-    forget_stamps(warehouse.path)  # stamps may describe a learned list
     warehouse.rewrite()
     return erased
 

@@ -1,6 +1,6 @@
 """Gather what a day's digest is made from and render its pages, without writing or sending anything.
 
-`staleness.py` compares these pages with the stored ones; `digests.py` writes them.
+`digests.py` writes the pages.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,7 @@ from paper_assets.errors import NotComputed
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.changes import changes_since
 from paper_assets.settings import Settings
-from paper_assets.stores.digest_files import version_of_pages
-from paper_assets.stores.digest_inputs import (
-    DigestInputs,
-    DigestMade,
-    Key,
-    papers_of_digests,
-    rows_of_digests,
-    settings_of_pages,
-)
+from paper_assets.stores.digest_inputs import Key, inputs_of_digests
 from paper_assets.stores.documents import retrievals_of
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version
@@ -43,47 +35,45 @@ from paper_assets.stores.warehouse import Warehouse
 def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> Digest:
     """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
     with warehouse.read_together() as opened:
-        stored, _ = _stored_day(opened, profile, day)
+        stored = _stored_day(opened, profile, day)
     return digest_of(stored, config=settings.rewriting)
 
 
 def gathered(
     warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
-) -> dict[Key, tuple[DigestRows, DigestInputs] | NotComputed]:
-    """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
-    days: dict[Key, tuple[DigestRows, tuple[str, ...]]] = {}
-    found: dict[Key, tuple[DigestRows, DigestInputs] | NotComputed] = {}
+) -> dict[Key, tuple[DigestRows, str] | NotComputed]:
+    """Return for each profile's day what its digest is made from, with the fingerprint of that, in one opening.
+
+    NotComputed without a ranking.
+    """
+    found: dict[Key, tuple[DigestRows, str] | NotComputed] = {}
     with warehouse.read_together() as opened:
+        inputs = inputs_of_digests(opened, keys, settings=settings)
         for key in keys:
             try:
-                days[key] = _stored_day(opened, *key)
+                found[key] = _stored_day(opened, *key), inputs.get(key, "")
             except NotComputed as missing:
                 found[key] = missing
-        if days:
-            rows = rows_of_digests(opened, [*days], settings=settings_of_pages(settings))
-            papers = papers_of_digests(opened, {key: named for key, (_, named) in days.items()})
-    for key, (stored, named) in days.items():
-        found[key] = stored, DigestInputs(rows=rows[key], named=named, papers=papers[key])
     return found
 
 
-def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[DigestRows, tuple[str, ...]]:
-    """Return what a digest is made from, and the ids of the papers that it names, stored or not."""
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> DigestRows:
+    """Return what a digest is made from; digest_inputs.py fingerprints the rows that this reads."""
     ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
     changes = [
         (since, changes_since(warehouse, then, ranked, judged=judged))
         for since, then in _earlier(warehouse, profile, day)
     ]
     moves = [move for _, since in changes for move in since.moves]
-    shown = list(ranked.places)
     answers, rewrites = retrievals_of(warehouse, day, profile), rewrites_of(warehouse, profile=profile, day=day)
-    named = {*shown, *(move.paper_id for move in moves), *papers_named(answers), *(each.paper_id for each in rewrites)}
+    named = {*ranked.places, *(move.paper_id for move in moves), *papers_named(answers)}
+    named |= {each.paper_id for each in rewrites}
     known = papers_from_table(papers_by_id(warehouse, sorted(named)))
     papers, of_profile = {paper.paper_id: paper for paper in known}, last_good_profile(warehouse, profile)
     excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
     answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
     ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    stored = DigestRows(
+    return DigestRows(
         ranking=ranked,
         papers=papers,
         candidates=judged.to_pylist(),
@@ -94,7 +84,6 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> tuple[DigestRo
         content=ranked_for.content if ranked_for else None,
         new=new_in_window(warehouse, day, profile)[0],
     )
-    return stored, tuple(sorted(named))
 
 
 def desk_address(settings: Settings, profile: str, day: date) -> str:
@@ -129,14 +118,3 @@ def feed_of(profile: str, desk: str, pages: Sequence[tuple[date, str]]) -> bytes
 def _issue(day: date, page: str) -> Issue:
     title, body = title_and_body(page)
     return Issue(day=day, title=title, body=body, updated=updated(page))
-
-
-def digests_now(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, DigestMade]:
-    """Make the pages of profiles' days and return their versions; nothing for a day without a ranking."""
-    found = {}
-    for key, ready in gathered(warehouse, keys, settings=settings).items():
-        if not isinstance(ready, NotComputed):
-            stored, inputs = ready
-            pages = pages_of(digest_of(stored, config=settings.rewriting), settings)
-            found[key] = DigestMade(inputs=inputs, version=version_of_pages(list(pages.values())))
-    return found

@@ -19,7 +19,7 @@ from paper_assets.digests.markdown import escape_markdown
 from paper_assets.errors import NotComputed, StoreError, named_error
 from paper_assets.pipeline.deliveries import OutgoingDigest, deliver, undelivered
 from paper_assets.pipeline.digest_pages import desk_address, feed_of, gather, gathered, pages_of
-from paper_assets.pipeline.staleness import DIGESTS, due_days, versions_of_pages
+from paper_assets.pipeline.staleness import DIGESTS, due_days
 from paper_assets.pipeline.step import (
     Check,
     Checked,
@@ -44,14 +44,11 @@ from paper_assets.stores.digest_files import (
     read_page,
     version_of_pages,
 )
-from paper_assets.stores.digest_inputs import DigestInputs, DigestMade, Key, remember_digests
-from paper_assets.stores.rankings import (
-    ranking,
-)
+from paper_assets.stores.digest_inputs import CODE_VERSION, DigestMade, Key, digests_made, keep_digests_made
+from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 
-CODE_VERSION = "17"  # raise it when the pages change, so that the graph shows which days were made before
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits
 _READ_AT_ONCE = 20  # digests whose rows are in memory together, half a megabyte each
 # What ratings teach stays out of the event log, where it could not be erased.
@@ -84,10 +81,12 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     found = gathered(warehouse, [key], settings=settings)[key]
     if isinstance(found, NotComputed):
         raise found
-    return _write(*found, settings=settings)
+    written = _write(*found, settings=settings)
+    keep_digests_made(warehouse, {key: written.made})
+    return written
 
 
-def _write(stored: DigestRows, inputs: DigestInputs, *, settings: Settings) -> Written:
+def _write(stored: DigestRows, inputs: str, *, settings: Settings) -> Written:
     digest = digest_of(stored, config=settings.rewriting)
     pages = pages_of(digest, settings)
     folder, profile, day = settings.digests_dir, digest.profile, digest.day
@@ -138,7 +137,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
     settings, left = workspace.settings, [(each.of_profile, each.of_day) for each in ascending(partitions)]
-    found: dict[Key, tuple[DigestRows, DigestInputs] | NotComputed] = {}
+    found: dict[Key, tuple[DigestRows, str] | NotComputed] = {}
 
     def write(each: Partition) -> bool:
         key = (each.of_profile, each.of_day)
@@ -159,7 +158,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
     new, failures = make_each(partitions, write, progress=workspace.progress)
     made = {(each.of_profile, each.of_day): page.made for each, page in written.items()}
-    remember_digests(workspace.settings.warehouse_path, made)
+    keep_digests_made(workspace.warehouse, made)
     for profile in dict.fromkeys(each.of_profile for each in new):
         _send(workspace, profile)
     return Made(new=new, failures=failures, details=written)
@@ -188,7 +187,8 @@ def _send(workspace: Workspace, profile: str) -> None:
 
 
 def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[str, Mapping[Partition, str]]:
-    return {NAME: versions_of_pages(workspace, partitions)}
+    asked = {(each.of_profile, each.of_day): each for each in partitions}
+    return {NAME: {asked[key]: each.version for key, each in digests_made(workspace.warehouse, [*asked]).items()}}
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:

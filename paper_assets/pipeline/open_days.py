@@ -5,7 +5,7 @@ The rule is in announcements.py, fetching in papers.py.
 
 from datetime import UTC, date, datetime, timedelta
 
-from paper_assets.announcements import OPEN_DAYS, OpenDay, merged_days, next_question, open_days
+from paper_assets.announcements import OPEN_DAYS, OpenDay, merged_days, open_days
 from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.settings import Settings
 from paper_assets.sources.id_prefixes import calendars_of_sources
@@ -22,13 +22,6 @@ def due_days(warehouse: Warehouse, settings: Settings, now: datetime) -> list[Op
 def recent_days(warehouse: Warehouse, settings: Settings, now: datetime) -> list[OpenDay]:
     """Return the states of the last seven days over all sources, ascending; nothing in a home that never fetched."""
     return merged_days(_by_source(warehouse, settings, now)) if has_fetched(warehouse, settings) else []
-
-
-def quiet_until(warehouse: Warehouse, settings: Settings, now: datetime) -> datetime | None:
-    """Return when the next day is due, `now` if one is; None in a home that never fetched."""
-    if not has_fetched(warehouse, settings):
-        return None
-    return next_question([day for days in _by_source(warehouse, settings, now) for day in days], now)
 
 
 def has_fetched(warehouse: Warehouse, settings: Settings) -> bool:

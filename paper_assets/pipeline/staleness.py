@@ -34,26 +34,19 @@ from paper_assets.profile import Profile
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.deliveries import deliveries
 from paper_assets.stores.digest_files import feed_is_complete, stored_version
-from paper_assets.stores.digest_inputs import (
-    digests_made,
-    papers_of_digests,
-    remember_digests,
-    rows_of_digests,
-    settings_of_pages,
-)
+from paper_assets.stores.digest_inputs import digests_made, inputs_of_digests
 from paper_assets.stores.documents import inputs_of_retrievals, retrievals_of
 from paper_assets.stores.embeddings import days_without_vectors
 from paper_assets.stores.feedback import NOTHING_RATED, model_inputs, rated_profiles
 from paper_assets.stores.papers import day_fingerprints
 from paper_assets.stores.ranking_files import saved_file
-from paper_assets.stores.rankings import Spans, days_ranked, latest_ranking_day, output_paths, stored_inputs
+from paper_assets.stores.rankings import Spans, latest_ranking_day, output_paths, stored_inputs
 from paper_assets.stores.rewrite_progress import decided_items
 from paper_assets.stores.rewrites import RewriteItem, items_of, rewrite_items
 from paper_assets.stores.warehouse import Warehouse
 
 GIVEN_UP_AFTER = timedelta(days=14)  # a rewrite that could not be continued for this long is no longer tried
 SENT_WITHIN = timedelta(days=7)  # of its day a digest is sent
-_MISSING = "missing"  # content of missing pages; differs from that of every page
 _NOTHING_ASKED, NO_REWRITES, UNFINISHED = "no questions", "none", "unfinished"
 
 
@@ -235,47 +228,23 @@ def _named(items: Iterable[str]) -> str:
 
 
 def _digest_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
-    """Hash the current content of the pages; nothing for a day without a ranking.
-
-    Pages are made only where what they are made from has changed since they were made last, and not where they are
-    missing, because there is nothing to compare with.
-    """
-    settings, asked = workspace.settings, {(each.of_profile, each.of_day): each for each in partitions}
-    with workspace.warehouse.read_together() as opened:
-        rows = rows_of_digests(opened, [*asked], settings=settings_of_pages(settings))
-        made = digests_made(settings.warehouse_path, [*asked])
-        same = {key: each for key, each in made.items() if each.inputs.rows == rows[key]}
-        papers = papers_of_digests(opened, {key: each.inputs.named for key, each in same.items()}) if same else {}
-        current = {key for key in same if same[key].inputs.papers == papers[key]}
-        found = {asked[key]: same[key].version for key in current}
-        missing = {key for key in asked if key not in current and stored_version(settings.digests_dir, *key) is None}
-        found |= {asked[key]: _MISSING for key in days_ranked(opened, missing)} if missing else {}
-        others = [key for key in asked if key not in current and key not in missing]
-        if not others:
-            return found
-        from paper_assets.pipeline.digest_pages import digests_now  # imports what renders pages
-
-        remade = digests_now(opened, others, settings=settings)
-    if remade:
-        remember_digests(settings.warehouse_path, remade)
-    return found | {asked[key]: each.version for key, each in remade.items()}
-
-
-def versions_of_pages(workspace: Workspace, partitions: Sequence[Partition]) -> dict[Partition, str]:
-    """Return the versions of the stored pages; nothing for a day that lacks one."""
-    folder = workspace.settings.digests_dir
-    found = {each: stored_version(folder, each.of_profile, each.of_day) for each in partitions}
-    return {each: version for each, version in found.items() if version is not None}
+    asked = {(each.of_profile, each.of_day): each for each in partitions}
+    found = inputs_of_digests(workspace.warehouse, [*asked], settings=workspace.settings)
+    return {asked[key]: inputs for key, inputs in found.items()}
 
 
 def _stored_digests(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str | None]:
-    found = versions_of_pages(workspace, partitions)
+    """Return what the pages were made from; pages that are missing, were edited or wait to be sent count as missing."""
+    folder, asked = workspace.settings.digests_dir, {(each.of_profile, each.of_day): each for each in partitions}
+    made = digests_made(workspace.warehouse, [*asked])
+    found = {asked[key]: each.inputs for key, each in made.items() if stored_version(folder, *key) == each.version}
     # A writer that was killed between a page and the feed: the newest page is made again, and the feed with it.
-    newest = {each.of_profile: each for each in ascending(partitions)}
-    folder = workspace.settings.digests_dir
-    undone = {each for profile, each in newest.items() if not feed_is_complete(folder, profile)}
-    undone |= {each for each in found if each.of_day in _due(workspace, each.of_profile)}
-    return {each: version for each, version in found.items() if each not in undone}
+    newest = {each.profile: each for each in ascending(partitions)}
+    undone = {each for profile, each in newest.items() if not feed_is_complete(folder, f"{profile}")}
+    due = {profile: _due(workspace, f"{profile}") for profile in newest}
+    return {
+        each: inputs for each, inputs in found.items() if each not in undone and each.of_day not in due[each.profile]
+    }
 
 
 def _due(workspace: Workspace, profile: str) -> set[date]:
@@ -368,6 +337,13 @@ def late_assets(workspace: Workspace, partitions: Sequence[Partition]) -> dict[P
             if outdated & needs:
                 late[each].append(step.name)
     return {each: tuple(names) for each, names in late.items()}
+
+
+def waits_of(workspace: Workspace, profile: str, day: date) -> list[str]:
+    """Describe what is due for a profile's day and waits for something that no run can provide."""
+    partition = Partition(day, profile)
+    reasons = {step: step.waits_for(workspace, partition) for step in TRACKED if step.grid is Grid.PROFILE_DAY}
+    return [reason for step, reason in reasons.items() if reason and stale(step, workspace, [partition])]
 
 
 def _needed(step: Tracked, workspace: Workspace, partition: Partition) -> set[Partition]:

@@ -24,7 +24,6 @@ from paper_assets.settings import Settings
 from paper_assets.small_files import read_json, write_file
 from paper_assets.sources.source import Access, seconds_from_now
 from paper_assets.stores.chroma import VectorIndex
-from paper_assets.stores.digest_inputs import code_state
 from paper_assets.stores.kept_settings import kept_environment
 from paper_assets.stores.llm_answers import StoredAnswers, keep_answers, known_answers
 from paper_assets.stores.scholar_records import ScholarRecord, filled, keep_records, records_of
@@ -147,7 +146,6 @@ def open_workspace(
     question to the language model about papers or stances, None for its own limit.
     """
     environ = kept_environment(environ, settings.home, clock)
-    code_state()  # as this process has loaded it, for what is remembered of digests
     warehouse = Warehouse(settings.warehouse_path, deadline=store_deadline or settings.store_deadline)
     cluster = _cluster(settings.dask) if settings.dask else None
     load_embedder_once = _embedder_loader(settings, cluster)

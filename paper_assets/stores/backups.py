@@ -28,7 +28,6 @@ from paper_assets.stores.entered import Merged, export_entered, import_entered
 from paper_assets.stores.kept_settings import KEPT_NAMES
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, NO_EXTENSIONS, create, pending
 from paper_assets.stores.profiles import people_file
-from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse, copy_database, explained
 
 KEPT = 7  # backups of the schedule: a week
@@ -183,7 +182,6 @@ def restore(home: Home, file: Path, *, now: datetime) -> tuple[Path, list[str]]:
                     pass
         with store_lock(path, deadline=home.warehouse.deadline):
             _replace(path, new, aside)
-        forget_stamps(path)
         with store_lock(home.folder / "profiles-edited", deadline=_DEADLINE):
             replaced = [name for name, content in files.items() if _put(home.place_of(name), content, aside / name)]
     except OSError as fault:
@@ -237,7 +235,6 @@ def repair(home: Home, *, now: datetime) -> tuple[Path, list[SavedTable], bool]:
     finally:
         for left in (new, new.with_name(f"{new.name}.wal")):
             left.unlink(missing_ok=True)
-    forget_stamps(path)
     return aside, saved, lost_log
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from paper_assets.errors import InvalidProfile, StoreUnwritable
 from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME
-from paper_assets.small_files import UNFINISHED, file_state, remove_unfinished, write_file
+from paper_assets.small_files import UNFINISHED, remove_unfinished, write_file
 
 FEED = "feed.atom"
 IN_FEED = 30  # digests
@@ -82,13 +82,6 @@ def feed_is_complete(folder: Path, profile: str) -> bool:
     """Check whether the profile has a feed, and no writer was killed between a page and the feed."""
     target = digest_path(folder, profile, date.min, "html").parent
     return (target / FEED).exists() and not any(target.glob(f"{UNFINISHED}*"))
-
-
-def pages_state(folder: Path, profile: str, day: date) -> str:
-    """Return a text that changes with the pages of `day` and with what `feed_is_complete` returns."""
-    target = digest_path(folder, profile, day, "html").parent
-    files = [target / name for name in (FEED, f"{day}.html", f"{day}.md")]
-    return f"{file_state([target, *files], below=False)}"
 
 
 def unfinished_profiles(folder: Path) -> set[str]:

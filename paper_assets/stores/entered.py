@@ -26,7 +26,6 @@ from paper_assets.profile import PROFILE_NAME
 from paper_assets.small_files import is_present, make_private_folder, parse_json, read_json, read_small, write_file
 from paper_assets.stores.feedback import KINDS, RATING_VALUES, WITHDRAWN
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
-from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
 ABOUT = "about.json"
@@ -227,7 +226,6 @@ def import_entered(warehouse: Warehouse, home: Path, profiles_dir: Path, folder:
         for entered in _ENTERED:
             found = _insert(connection, entered, pa.Table.from_pylist(rows[entered.table], schemas[entered.table]))
             added[entered.file.removesuffix(".jsonl")] = found
-    forget_stamps(warehouse.path)
     return Merged(added=added, notes=tuple(notes))
 
 

@@ -24,7 +24,6 @@ from paper_assets.errors import InvalidInput, InvalidProfile, StoreUnwritable
 from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME, Profile, profile_from_mapping, profile_to_mapping
 from paper_assets.small_files import is_present, make_private_folder, read_json, write_file
-from paper_assets.stores.stamps import forget_stamps
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.stores.word_index import forget_unused_texts
 
@@ -256,7 +255,6 @@ def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str
             where exists (from texts_of_profile where contains(lower(answer), lower(text)))
             """
         )
-    forget_stamps(warehouse.path)
     warehouse.rewrite()
 
 

@@ -24,13 +24,11 @@ from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import Settings, load_settings
-from paper_assets.stores import digest_inputs
 from paper_assets.stores.documents import replace_retrievals
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.rewrites import NewItem
-from paper_assets.stores.stamps import digests_file
 from paper_assets.stores.warehouse import Warehouse
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt
@@ -312,28 +310,7 @@ def test_a_digest_is_out_of_date_exactly_if_its_pages_would_differ(graph: Graph,
     assert stale(STEP.tracked, graph.workspace, [partition]) == []
     make, differs = CHANGES[change]
     make(graph)
-    remembered = STEP.tracked.inputs(graph.workspace, [partition])
-    digests_file(graph.settings.warehouse_path).unlink()
-    assert STEP.tracked.inputs(graph.workspace, [partition]) == remembered, "as without what is remembered"
     assert stale(STEP.tracked, graph.workspace, [partition]) == ([partition] if differs else [])
-
-
-def test_pages_are_not_made_to_learn_that_they_are_current_unless_the_program_has_changed(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph.ranked(MONDAY, TUESDAY)
-    graph.materialize(MONDAY, TUESDAY)
-    rendered: list[date] = []
-    render = digest_pages.pages_of
-    monkeypatch.setattr(
-        digest_pages, "pages_of", lambda digest, settings: rendered.append(digest.day) or render(digest, settings)
-    )
-    asked = [Partition(day, "ponds") for day in (MONDAY, TUESDAY)]
-    assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == []
-    monkeypatch.setattr(digest_inputs, "code_state", lambda: "another version")
-    assert stale(STEP.tracked, graph.workspace, asked) == [] and rendered == [MONDAY, TUESDAY]
-    digests_file(graph.settings.warehouse_path).write_bytes(b"damaged")
-    assert stale(STEP.tracked, graph.workspace, asked) == [] and len(rendered) == 4
 
 
 def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_other(

@@ -23,6 +23,7 @@ from paper_assets.profile import Profile, profile_content
 from paper_assets.stores.best_practices import BestPractice, add_missing
 from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.deliveries import claim
+from paper_assets.stores.digest_inputs import DigestMade, keep_digests_made
 from paper_assets.stores.documents import Document, replace_documents, replace_retrievals
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.feedback import (
@@ -116,6 +117,7 @@ def fill(warehouse: Warehouse) -> None:
         table = pa.Table.from_pylist([row], schema=ranking_schema())
         header = {"profile_hash": profile.content_hash, "purpose": "general"}
         replace_ranking(warehouse, MONDAY, PROFILE, table, header, inputs=inputs)
+    keep_digests_made(warehouse, {(PROFILE, MONDAY): DigestMade(inputs="rows", version="pages")})
     append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
     keep_signal(warehouse, PROFILE, "2601.00002", "full text", now=NOW)
     mark_seen(warehouse, PROFILE, ["2601.00003"], now=NOW)

@@ -22,7 +22,6 @@ from paper_assets.interfaces.background import Job
 from paper_assets.interfaces.cli.backups import import_folder
 from paper_assets.interfaces.cli.graph_run import Lists, bring_up_to_date, fetch_due, open_desk
 from paper_assets.interfaces.cli.run import end, show_ranking
-from paper_assets.interfaces.cli.stamp import stamp_key
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     open_warehouse,
@@ -49,7 +48,7 @@ from paper_assets.small_files import is_folder
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
-from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.papers import paper_counts
 from paper_assets.text.numbers import count_of
 
 
@@ -66,9 +65,7 @@ def demo(as_json: AsJson = False) -> None:
     with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
         last = max(paper.day for paper in _read(example, None) if paper.day)
-    # The same day as `run` uses, so that one stamp serves both.
-    day = None if latest_day(open_warehouse()) == last else last
-    end(bring_up_to_date(None, day, day, show=show, key=stamp_key(None, day, day), others=False))
+    end(bring_up_to_date(None, last, last, show=show, others=False))
     if not as_json:
         say(next_commands(program_as_called()))
 
@@ -323,7 +320,7 @@ def fetch_and_rank(days: int, only: str | None) -> None:
         for profile_list in shown:
             show_ranking(profile_list, with_why=False)
 
-    failures = bring_up_to_date(only, None, None, show=show, key=stamp_key(only, None, None), others=False)
+    failures = bring_up_to_date(only, None, None, show=show, others=False)
     end([*([failure] if failure else []), *failures])
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
 

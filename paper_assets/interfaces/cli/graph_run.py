@@ -2,38 +2,31 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from paper_assets.defs import runs
 from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
-from paper_assets.defs.dagster_internals import close_files
 from paper_assets.defs.external_assets import report_profiles, report_ratings
-from paper_assets.defs.history_files import events_files
-from paper_assets.defs.instance import explained, keeps_files, open_instance, remove_old_logs
-from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError
+from paper_assets.defs.instance import explained, open_instance, remove_old_logs
+from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.background import report_stage
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
-from paper_assets.interfaces.cli.rewriting import rewrites_of_day
-from paper_assets.interfaces.cli.stamp import stamp_files
+from paper_assets.interfaces.cli.run import list_shown, scope_of, warn_of_faults
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, progress_bar, read_settings, warn
-from paper_assets.interfaces.ranking_answers import shown_ranking
 from paper_assets.pipeline import embeddings, gatekeeper, papers
 from paper_assets.pipeline.health import repair
-from paper_assets.pipeline.open_days import due_days, has_fetched, quiet_until
-from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
+from paper_assets.pipeline.open_days import due_days, has_fetched
+from paper_assets.pipeline.profiles import ProfilesFound
 from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import STOPS_ALL, Grid, Made, Partition, Step
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.small_files import file_state
 from paper_assets.sources.source import seconds_from_now
-from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import days_without_vectors, unembedded_count
-from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.stamps import keep_stamp
+from paper_assets.stores.papers import paper_counts
 from paper_assets.text.numbers import count_of
 
 Lists = Sequence[Mapping[str, Any]]  # as `_shown` returns them
@@ -97,7 +90,6 @@ def bring_up_to_date(
     last: date | None,
     *,
     show: Callable[[Lists], None],
-    key: str,
     others: bool = True,
     ask: bool = False,
 ) -> list[PaperAssetsError]:
@@ -107,60 +99,19 @@ def bring_up_to_date(
         only: a profile; None: all.
         first, last: days to rank; None: the newest day.
         show: receives each profile's list of the last day.
-        key: names this question. Where it is about one day and nothing is left to do, the answer is stamped with it.
         others: also embed the papers that no list needs.
         ask: first fetch the days that are due.
     """
     with open_desk() as (workspace, instance):
         if ask:
             _ask_sources(workspace, instance)
-        roots = stamp_files(workspace.settings, events_files(dagster_home())) if keeps_files(instance) else []
-        before = file_state(roots)
-        scope = profiles, first_day, day = _scope(workspace, only, first, last)
-        for fault in profiles.faults.values() if only is None else ():
-            warn(f"skipped profile: {fault}")
-        current = _current_lists(workspace, instance, profiles, day) if first_day == day else None
-        if current is not None:
-            show(current)
-            failures: list[PaperAssetsError] = []
-        else:
-            shown, failures = _updated(workspace, instance, profiles, first_day, day)
-            show(shown)
-            if not failures:
-                report_stage(workspace.settings.home, "the list is ready", listed=True)
-            failures += _others_embedded(workspace, instance, profiles, day) if others else []
-            close_files()
-            before = file_state(roots)
-            # A profile or a newer day may have been added meanwhile.
-            if first_day == day and not failures and _scope(workspace, only, first, last) == scope:
-                current = _current_lists(workspace, instance, profiles, day)
-        close_files()
-        # No stamp where a profile is broken, which every run reports, or where a file has changed meanwhile.
-        if current is not None and roots and before and not profiles.faults and file_state(roots) == before:
-            answer = {
-                "lists": current,
-                "until": quiet_until(workspace.warehouse, workspace.settings, workspace.clock()),
-            }
-            keep_stamp(workspace.settings.warehouse_path, "run", key, roots, before, answer)
-        return failures
-
-
-def _current_lists(workspace: Workspace, instance: Any, profiles: ProfilesFound, day: date) -> Lists | None:
-    """Return the lists of the day if nothing is stale, in one opening of the store; else None."""
-    runs.report_papers(instance, workspace)
-    report_profiles(instance, profiles)
-    # `run` meets the error again, and names it
-    with suppress(Exception), workspace.warehouse.read_together() as opened:
-        together = replace(workspace, warehouse=opened)
-        report_ratings(instance, together)
-        model, done = together.embedding_model(), runs.RunResult()
-        if model is None or unembedded_count(opened, None, None, model=model):
-            return None
-        for step, partitions in _steps_of_days(together, profiles, [day]):
-            if runs.is_due(instance, together, step, partitions, done):
-                return None
-        return [_shown(together, Partition(day, profile), done) for profile in profiles.readable]
-    return None  # an input is missing
+        profiles, first_day, day = scope_of(workspace, only, first, last)
+        warn_of_faults(profiles, only)
+        shown, failures = _updated(workspace, instance, profiles, first_day, day)
+        show(shown)
+        if not failures:
+            report_stage(workspace.settings.home, "the list is ready", listed=True)
+        return failures + (_others_embedded(workspace, instance, profiles, day) if others else [])
 
 
 def _updated(
@@ -192,7 +143,9 @@ def _updated(
         for profile in profiles.readable:
             if (gatekeeper.RANKINGS, profile) not in done.failed:
                 try:
-                    shown.append(_shown(replace(workspace, warehouse=opened), Partition(last, profile), done))
+                    ranked = sum(made.profile == profile for made in done.made.get(gatekeeper.STEP.name, ()))
+                    together = replace(workspace, warehouse=opened)
+                    shown.append(list_shown(together, profile, last, days_ranked=ranked))
                 except PaperAssetsError:
                     raise
                 except Exception as error:  # a bug in one profile must not hide the others
@@ -234,44 +187,3 @@ def _others_embedded(
     if again := sorted(made.of_profile for made in done.made.get(gatekeeper.STEP.name, ())):
         warn(f"ranked again with the papers embedded since: {', '.join(again)}; `paper-assets today` shows the list")
     return list(done.failures.values())
-
-
-def _scope(
-    workspace: Workspace, only: str | None, first: date | None, last: date | None
-) -> tuple[ProfilesFound, date, date]:
-    """Find the profiles and days of a run. Raises InvalidProfile, InvalidInput, NotComputed."""
-    settings = workspace.settings
-    folders = find_profiles(settings.profiles_dir)
-    if only is not None and only not in folders.readable:
-        raise InvalidProfile(folders.faults.get(only, f"no profile {only!r} in {settings.profiles_dir}"))
-    profiles = {name: profile for name, profile in folders.readable.items() if only in (None, name)}
-    if not profiles and folders.faults:
-        raise InvalidProfile("; ".join(folders.faults.values()))
-    if not profiles:
-        raise InvalidProfile(f"no valid profile in {settings.profiles_dir}; `paper-assets profile new` makes one")
-    today = workspace.clock().date()
-    last = last or latest_day(workspace.warehouse, until=today)
-    if last is None:
-        if earliest := next(iter(paper_counts(workspace.warehouse)), None):
-            raise NotComputed(f"every paper is dated after today, {today}, the first {earliest}; is the clock right?")
-        raise NotComputed("no papers yet; run `paper-assets import FILE` or `paper-assets fetch --day DAY` first")
-    first = first or last
-    if not settings.first_day <= first <= last <= today:
-        span = f"between {settings.first_day} and today, {today}"
-        raise InvalidInput(f"days to rank must be {span}, and in order, got {first} to {last}")
-    return ProfilesFound(profiles, folders.faults), first, last
-
-
-def _shown(workspace: Workspace, partition: Partition, done: runs.RunResult) -> dict[str, Any]:
-    """Return a profile's list of a day as JSON values, with what the run did for it."""
-    day, profile, warehouse = partition.of_day, partition.of_profile, workspace.warehouse
-    list_of_day = shown_ranking(warehouse, profile, day, settings=workspace.settings)
-    ranked = [made for made in done.made.get(gatekeeper.STEP.name, ()) if made.profile == profile]
-    notes = [done.waiting[partition]] if partition in done.waiting else []
-    return {
-        **list_of_day,
-        "days_ranked": len(ranked),
-        "warnings": [*list_of_day["warnings"], *notes],
-        "rewrites": rewrites_of_day(warehouse, profile, day, config=workspace.settings.rewriting),
-        "digest": str(digest_path(workspace.settings.digests_dir, profile, day, "html")),
-    }

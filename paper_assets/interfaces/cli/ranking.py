@@ -87,8 +87,7 @@ def today(
 ) -> None:
     """Show the stored list of a profile, or of all profiles. Nothing is fetched or computed: `run` does that."""
     # They import what `rank` does not need.
-    from paper_assets.interfaces.cli.rewriting import rewrites_of_day
-    from paper_assets.interfaces.cli.run import show_ranking
+    from paper_assets.interfaces.cli.run import rewrites_of_day, show_ranking
 
     settings, warehouse = read_settings(), open_warehouse()
     chosen_day = parse_day(day, "--day") if day else None

@@ -2,11 +2,10 @@
 
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
@@ -38,7 +37,7 @@ from paper_assets.stores.documents import texts_to_embed
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_progress import open_items
-from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_for, rewrite_item, rewrites_of
+from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_for, rewrite_item
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.languages import LANGUAGES
 
@@ -95,13 +94,6 @@ def rewrite(
     if not cancel:
         _continue(settings, warehouse, item, ask=not as_json, released=release is not None)
     _show(warehouse, item, settings.rewriting, as_json=as_json)
-
-
-def rewrites_of_day(warehouse: Warehouse, profile: str, day: date, *, config: RewritingConfig) -> dict[str, int]:
-    """Count the rewrites of the profile's day by state."""
-    return dict(
-        Counter(status_in_words(item, config=config) for item in rewrites_of(warehouse, profile=profile, day=day))
-    )
 
 
 def _decision(accept: int | None, retry: int | None) -> tuple[int, Decision] | None:

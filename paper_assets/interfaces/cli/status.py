@@ -1,14 +1,8 @@
-"""Show what is stored, what is out of date, and what is wrong: `status`.
+"""Show what is stored, what is out of date, and what is wrong: `status`."""
 
-What a stamp of `run` or of an earlier `status` says is current is not checked again: making a page in order to compare
-it takes longer than everything else here. `status` keeps stamps too, for desks where a daemon makes the lists.
-"""
-
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
-from hashlib import sha256
 from typing import Any, TypeVar
 
 import typer
@@ -16,10 +10,9 @@ import typer
 from paper_assets.announcements import in_words
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import importing, log_unexpected
-from paper_assets.interfaces.cli.stamp import stamp_files, stamp_key, stamped_lists
+from paper_assets.interfaces.cli.run import comparing_workspace
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
-    environment,
     open_warehouse,
     print_json,
     print_table,
@@ -27,20 +20,16 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.interfaces.values import late_in_words
-from paper_assets.models import minilm
 from paper_assets.pipeline.open_days import recent_days
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.profile import Profile
 from paper_assets.settings import Settings
-from paper_assets.small_files import file_state
 from paper_assets.sources.id_prefixes import prefixes_of_fetched_sources
 from paper_assets.stores.backups import backups, damaged_tables, time_of
-from paper_assets.stores.digest_files import pages_state
 from paper_assets.stores.entered import ENTERED_TABLES
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
-from paper_assets.stores.stamps import keep_stamp, stamped_answer
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
@@ -52,11 +41,10 @@ _MAX_SPANS = 20  # spans of missing days that are shown, the latest ones
 def status(as_json: AsJson = False) -> None:
     """Show what is stored, what is out of date, and which profiles cannot be read."""
     settings = read_settings()
-    stamped = _stamped_days()
     # What people entered is a moment's reading; `doctor` and every backup read all.
     damaged = damaged_tables(open_warehouse(), ENTERED_TABLES)
     with open_warehouse().read_together() as opened:
-        held, missing, late = _collected(settings, opened, stamped)
+        held, missing, late = _collected(settings, opened)
     held["damaged"], kept = list(damaged), backups(settings.home)
     held["newest_backup"] = kept[0] if kept else None
     if as_json:
@@ -112,14 +100,8 @@ def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("papers", f"{held['papers']}"), ("without a date", f"{held['undated']}"), ("days", days)]
 
 
-def _stamped_days() -> dict[str, str]:
-    """Map each profile to the day that the last `run` found current, if no file has changed since."""
-    current = stamped_lists(stamp_key(None, None, None))
-    return {profile_list["profile"]: profile_list["day"] for profile_list in current or ()}
-
-
 def _collected(
-    settings: Settings, warehouse: Warehouse, stamped: Mapping[str, str]
+    settings: Settings, warehouse: Warehouse
 ) -> tuple[dict[str, Any], list[MissingDays], dict[str, list[str] | str]]:
     """Return the status as JSON values, the spans of missing days, and what is out of date or failed by profile."""
     held = asdict(summary(warehouse))
@@ -129,8 +111,7 @@ def _collected(
     missing = missing_days(day_troubles(warehouse, sources=prefixes_of_fetched_sources(settings)))
     held["days_to_repair"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
-    unknown = {name: day for name, day in last.items() if stamped.get(name) != f"{day}"}
-    late = _late(settings, warehouse, unknown) if unknown else {}
+    late = _late(warehouse, last) if last else {}
     held["current"] = {name: _sentence(late.get(name, [])) for name in last}
     learned = model_inputs(warehouse)
     held["learning"] = {
@@ -159,39 +140,13 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
     return evidence.sentence if evidence else None
 
 
-def _late(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
-    """Map profiles to the assets of their newest list that are out of date, or to an error; stamped until a file
-    changes.
-    """
-    key = f"assets {stamp_key(None, None, None)} {json.dumps(last, default=str)} {_outputs(settings, last)}"
-    kept: dict[str, list[str] | str] | None = stamped_answer(settings.warehouse_path, "status", key)
-    if kept is not None:
-        return kept
-    # Of a year of pages only those in `key` are compared with anything.
-    roots = [root for root in stamp_files(settings) if root not in (settings.rankings_dir, settings.digests_dir)]
-    before = file_state(roots)
-    late = _compared(settings, warehouse, last)
-    if roots:
-        keep_stamp(settings.warehouse_path, "status", key, roots, before, late)
-    return late
-
-
-def _outputs(settings: Settings, last: Mapping[str, date]) -> str:
-    """Return the state of the ranking files, pages and feeds that the newest lists are compared with."""
-    rankings = file_state([settings.rankings_dir / name for name in last], below=False)
-    pages = [pages_state(settings.digests_dir, name, day) for name, day in last.items()]
-    return sha256(repr((rankings, pages)).encode()).hexdigest()
-
-
-def _compared(settings: Settings, warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
+def _late(warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
+    """Map profiles to the assets of their newest list that are out of date, or to an error."""
     with importing():
         from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
         from paper_assets.pipeline.step import Partition
-        from paper_assets.pipeline.workspace import open_workspace
 
-    workspace = open_workspace(settings, environment(), clock=lambda: datetime.now(UTC))
-    named = minilm.NAME if settings.embedding_model == minilm.NAME else None
-    workspace = replace(workspace, warehouse=warehouse, assumed_model=named)
+    workspace = replace(comparing_workspace(), warehouse=warehouse)
 
     def steps_of(names: Mapping[str, date]) -> dict[str, list[str] | str]:
         late = late_assets(workspace, [Partition(day, name) for name, day in names.items()])

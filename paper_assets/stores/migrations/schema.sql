@@ -357,6 +357,15 @@ create table seen_papers (
     primary key (profile, paper_id)
 );
 
+-- What the pages of a day were made from, and their version; the pages are files.
+create table digest_sets (
+    day date not null,
+    profile varchar not null,
+    inputs varchar not null,
+    version varchar not null,
+    primary key (day, profile)
+);
+
 -- Which digest was sent where (Z3). The row exists before anything is sent: one that remains `sending` may have arrived.
 create table digest_deliveries (
     profile varchar not null,
