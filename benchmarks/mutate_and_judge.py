@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from paper_assets.rewriting.gate import stop_reasons
 from paper_assets.rewriting.measures import lix, topic_fit
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import Critique, critic_question, total
-from paper_assets.rewriting.writing import AskModel, new_item
+from paper_assets.rewriting.writing import new_item
 from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
@@ -82,7 +83,7 @@ class Judged:
 class Critic:
     """Whom to ask, how many texts may be shown to it, and why it was asked no more."""
 
-    ask: AskModel
+    ask: Callable[..., Any]
     name: str
     left: int
     fault: str = ""

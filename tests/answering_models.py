@@ -141,34 +141,8 @@ def follows_a_paper(shown: Sequence[Passage]) -> Written:
     return [sentence("Every other method is worthless.", (each["number"], order)) for each in shown]
 
 
-def _cited(shown: Sequence[Passage], *texts: str) -> Written:
-    return [sentence(text, (each["number"], longest_sentence(each))) for each in shown for text in texts]
-
-
-# Models that quote verbatim and write what no quotation says, with an address, a tag or an order of their own.
+# Models whose quotations are not those of the passages; tests/models/test_cheating_models.py has false sentences.
 CHEATS: Mapping[str, Writer] = {
-    "invents sentences": lambda shown: _cited(
-        shown,
-        "Drinking bleach cures cancer, as shown in a large trial.",
-        "Doctors use it in hospitals, where it saves lives.",
-    ),
-    "retracts": lambda shown: _cited(shown, "The authors retract all their claims."),
-    "invents numbers": lambda shown: _cited(shown, "Cover crops raised the yield of maize by 99.9 percent."),
-    "invents names": lambda shown: _cited(shown, "Monsanto raised the yield of maize with cover crops."),
-    "links": lambda shown: _cited(
-        shown, "Cover crops: see maize.example.org now.", "[Cover crops](javascript:alert(1)) help."
-    ),
-    "marks up": lambda shown: _cited(
-        shown, "<script>alert('cover crops')</script>", "Cover crops <b onclick=x>help</b>."
-    ),
-    "gives orders": lambda shown: _cited(
-        shown, "You should visit the farm to win a prize.", "Please plant cover crops."
-    ),
-    "writes another language": lambda shown: _cited(
-        shown,
-        "Los cultivos de cobertura elevan el rendimiento del maíz en once ensayos.",
-        "Покровные культуры повышают урожай.",
-    ),
     "invents quotes": invents_quotes,
     "mixes sources": mixes_sources,
     "ignores the passages": ignores_the_passages,

@@ -29,8 +29,8 @@ from paper_assets.interpreting.clients import Clients
 from paper_assets.interpreting.lookup import FetchedPaper, with_content
 from paper_assets.interpreting.papers import fetch_paper, fetched_from_mapping, fetched_to_mapping
 from paper_assets.models.embedder import Embedder, load_embedder
-from paper_assets.models.llm import LanguageModel
-from paper_assets.models.llm_config import Budget, LLMConfig, Usage, llm_config
+from paper_assets.models.llm import LanguageModel, upper_bound
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, cost, llm_config
 from paper_assets.models.llm_providers import prompt_room
 from paper_assets.paper import Paper
 from paper_assets.progress import Progress
@@ -40,9 +40,10 @@ from paper_assets.sources.source import SecondsLeft
 from paper_assets.sources.table import source_of
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.text.cleaning import introduced
-from paper_assets.text.prompts import prompt
+from paper_assets.text.numbers import NOTHING_PAID, cost_in_words
+from paper_assets.text.prompts import AskModel, prompt
 from paper_assets.text.sentences import sentence_spans
-from paper_assets.text.support import Ask, Statement, check, evidence, settled, similarities_of
+from paper_assets.text.support import Statement, check, evidence, longest_questions, settled, similarities_of
 
 AnalysisType = Literal["summary", "detailed", "comparison"]
 ANALYSIS_TYPES: tuple[AnalysisType, ...] = get_args(AnalysisType)
@@ -68,15 +69,18 @@ class Reading(BaseModel):
     related_work: Lines
 
 
+NoteLines = Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=10)]
+
+
 class Notes(BaseModel):
     """What the model notes about one part."""
 
-    content: Lines
-    contributions: Lines
-    methods: Lines
-    results: Lines
-    limitations: Lines
-    related_work: Lines
+    content: NoteLines
+    contributions: NoteLines
+    methods: NoteLines
+    results: NoteLines
+    limitations: NoteLines
+    related_work: NoteLines
 
 
 def reading_task(kind: AnalysisType, *, from_notes: bool) -> str:
@@ -135,6 +139,7 @@ _AROUND = 3_500  # tokens of a prompt beside the text: instructions, schema, fen
 _LEAST_TOKENS = 500  # tokens of text; with fewer a paper would need hundreds of parts
 _MOST_PARTS = 60
 _MOST_ROUNDS = 3  # of notes on notes
+_LONGEST_NOTES = 20_000  # bytes of the notes on a part
 _SHARE_OF_A_TEXT = 0.5  # of the time of a call, where the abstract can be read instead
 
 Value = TypeVar("Value", bound=BaseModel)
@@ -142,7 +147,7 @@ Value = TypeVar("Value", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The analysis, the model, what was read, and the usage (none if the answer was stored).
+    """The analysis, the model, what was read, what it could cost and did, and the usage (none if it was stored).
 
     It holds what the text supports. `not_checked`: what the model also wrote and could not be checked, each with its
     part and the nearest words of the text; `dropped`: how many sentences the text does not support.
@@ -157,6 +162,8 @@ class Analysis:
     read: Literal["full text", "abstract"]
     parts: int  # number of parts the text was split into
     model: str
+    at_most: str
+    paid: str
     usage: Usage
     not_checked: tuple[Mapping[str, str], ...] = ()
     dropped: int = 0
@@ -304,19 +311,21 @@ def checked_type(analysis_type: str) -> AnalysisType:
 def analysis_to_mapping(analysis: Analysis) -> dict[str, Any]:
     """Return `{summary, key_contributions[], methodology, limitations[], related_work[]}` (I1) and how it was made.
 
-    The usage is left out: it differs between a new and a stored answer, and the answer must not (I5).
+    The costs are left out: they differ between a new and a stored answer, and the answer must not (I5).
     """
-    values = {name: value for name, value in asdict(analysis).items() if name != "usage"}
+    values = {name: value for name, value in asdict(analysis).items() if name not in ("at_most", "paid", "usage")}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def interpretation_to_mapping(interpretation: Interpretation) -> dict[str, Any]:
-    """Return `{paper, analysis, analysis_error}`, JSON-ready."""
+    """Return `{paper, analysis, analysis_error, at_most, paid}`, JSON-ready."""
     analysis, error = interpretation.analysis, interpretation.analysis_error
     return {
         "paper": fetched_to_mapping(interpretation.paper),
         "analysis": None if analysis is None else analysis_to_mapping(analysis),
         "analysis_error": None if error is None else dict(error),
+        "at_most": analysis and analysis.at_most,
+        "paid": analysis and analysis.paid,
     }
 
 
@@ -345,8 +354,17 @@ def _analysis(
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
-    cache = _KeptAnswers(StoredAnswers(clients.warehouse, anew=clients.anew))
+    cache = _KeptAnswers(StoredAnswers(clients.warehouse, again=clients.again))
     model = LanguageModel(config=config, purpose="analyses of papers", budget=budget, cache=cache)
+
+    parts = parts_of(content, most_bytes=most_bytes)
+    if len(parts) > _MOST_PARTS:
+        raise InvalidInput(
+            f"paper: its text of {len(content):,} characters would be {len(parts)} prompts, more than {_MOST_PARTS}"
+        )
+    bound = budget.capped(_upper_bound(head, parts, kind, config=config, most_bytes=most_bytes))
+    at_most = cost_in_words(bound.calls, bound.tokens, cost(config, bound))
+    clients.announce(f"Asking {config.model}: at most {at_most}, repairs included")
 
     def asked(system: str, text: str, schema: type[Value], what: str, done: int) -> Value:
         seconds = config.deadline if clients.models_go_on else min(config.deadline, left())
@@ -355,11 +373,6 @@ def _analysis(
         user = introduced(f"{what},", "text", f"{head}\n\n{text}".strip())
         return model.ask(system=system, user=user, schema=schema, deadline=seconds).value
 
-    parts = parts_of(content, most_bytes=most_bytes)
-    if len(parts) > _MOST_PARTS:
-        raise InvalidInput(
-            f"paper: its text of {len(content):,} characters would be {len(parts)} prompts, more than {_MOST_PARTS}"
-        )
     if len(parts) <= 1:
         clients.progress(0, 1, "asking the language model")
         what = "The full text of the paper" if content else "Title and abstract of the paper"
@@ -371,24 +384,41 @@ def _analysis(
     clients.progress(len(parts), len(parts) + 1, "checking it against the text")
     source = f"{head}\n\n{content}".strip()
 
-    def check_with(*, system: str, user: str, schema: type[Value]) -> Any:
+    def check_with(**question: Any) -> Any:
         seconds = config.deadline if clients.models_go_on else min(config.deadline, max(left(), 0.1))
-        return model.ask(system=system, user=user, schema=schema, deadline=seconds)
+        return model.ask(**question, deadline=seconds)
 
     found = _checked(reading, source, ask=check_with, embedder=_embedder(clients.settings), settings=clients.settings)
     clients.progress(len(parts) + 1, len(parts) + 1, "done")
+    used = budget.usage
     return Analysis(
         **found,
         analysis_type=kind,
         read="full text" if content else "abstract",
         parts=max(1, len(parts)),
         model=config.model,
-        usage=budget.usage,
+        at_most=at_most,
+        paid=cost_in_words(used.calls, used.tokens, cost(config, used)) if used.calls else NOTHING_PAID,
+        usage=used,
     )
 
 
+def _upper_bound(head: str, parts: Sequence[str], kind: AnalysisType, *, config: LLMConfig, most_bytes: int) -> Usage:
+    """Return what an analysis costs at most: notes on the parts, on the notes, the analysis, and its check."""
+    text, count, bound = "x" * (most_bytes if len(parts) > 1 else len("".join(parts).encode())), len(parts), Usage()
+    if count > 1:
+        notes = upper_bound([(prompt("take_notes") + head + text, Notes)], config=config)
+        for _ in range(_MOST_ROUNDS):
+            bound += notes * count
+            if count * _LONGEST_NOTES <= most_bytes:
+                break
+            count = -(-2 * count * _LONGEST_NOTES // most_bytes)  # a part may be half full
+    reading = (reading_task(kind, from_notes=len(parts) > 1) + head + text, Reading)
+    return bound + upper_bound([reading, *longest_questions()], config=config)
+
+
 def _checked(
-    reading: Reading, source: str, *, ask: Ask, embedder: Embedder | None, settings: Settings
+    reading: Reading, source: str, *, ask: AskModel, embedder: Embedder | None, settings: Settings
 ) -> dict[str, Any]:
     """Return the fields of an analysis: the sentences that the text supports, and those that could not be checked."""
     parts = [
@@ -439,7 +469,8 @@ def _notes(asked: Any, parts: Sequence[str], *, most_bytes: int, progress: Progr
         for place, part in enumerate(parts, 1):
             progress(min(done, total - 1), total, f"reading part {place} of {len(parts)}")
             notes: Notes = asked(part, Notes, f"Part {place} of {len(parts)} of the paper", done)
-            taken.append(f"Part {place}\n{_written(notes)}")
+            noted = _written(notes).encode("utf-8", "replace")[:_LONGEST_NOTES].decode("utf-8", "ignore")
+            taken.append(f"Part {place}\n{noted}")
             done += 1
         joined = "\n\n".join(taken)
         if len(joined.encode("utf-8", "replace")) <= most_bytes:

@@ -75,7 +75,8 @@ class Clients:
     clock: Callable[[], float] = time.monotonic
     # Language model calls may outlive the deadline: the caller can repeat the call and join them (I5).
     models_go_on: bool = False
-    anew: bool = False  # use no answer that a language model gave before
+    again: bool = False  # use no answer that a language model gave before
+    announce: Callable[[str], None] = lambda line: None  # what a language model may cost, before it is asked
     # Search results by question with their time of expiry, so that the pages of a search come from one list.
     searches: dict[Question, tuple[float, Any]] = field(default_factory=dict, repr=False, compare=False)
 

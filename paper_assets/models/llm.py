@@ -342,7 +342,10 @@ def _longest(shape: Schema, defs: Schema) -> int:
     return _TOKENS_OF_VALUE
 
 
-def upper_bound(questions: Sequence[tuple[str, type[BaseModel]]], *, config: LLMConfig) -> Usage:
+Questions = Sequence[tuple[str, type[BaseModel]]]  # prompts, each with the schema of its answer
+
+
+def upper_bound(questions: Questions, *, config: LLMConfig) -> Usage:
     """Return what asking these prompts, each with the schema of its answer, costs at most, each repaired once."""
     total = Usage()
     for text, schema in questions:

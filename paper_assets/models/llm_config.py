@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Literal, get_args
@@ -184,11 +184,23 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of prompts and answers."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, more: "Usage") -> "Usage":
         return Usage(
             calls=self.calls + more.calls,
             input_tokens=self.input_tokens + more.input_tokens,
             output_tokens=self.output_tokens + more.output_tokens,
+        )
+
+    def __mul__(self, times: int) -> "Usage":
+        return Usage(
+            calls=self.calls * times,
+            input_tokens=self.input_tokens * times,
+            output_tokens=self.output_tokens * times,
         )
 
 
@@ -199,7 +211,7 @@ class Budget:
     exceed it.
     """
 
-    def __init__(self, *, calls: int | None = None, tokens: int | None = None) -> None:
+    def __init__(self, *, calls: float | None = None, tokens: float | None = None) -> None:
         self._most_calls = calls
         self._most_tokens = tokens
         self._usage = Usage()
@@ -210,11 +222,16 @@ class Budget:
         """Return what has been spent so far."""
         return self._usage
 
+    def capped(self, bound: Usage) -> Usage:
+        """Return the bound with no more calls than this budget allows."""
+        most = bound.calls if self._most_calls is None else min(bound.calls, self._most_calls)
+        return replace(bound, calls=int(most))
+
     def count_call(self) -> None:
         """Count a call that is about to be made. Raises LLMBudgetReached instead once a limit is reached."""
         with self._lock:
             used = self._usage
-            tokens = used.input_tokens + used.output_tokens
+            tokens = used.tokens
             if self._most_calls is not None and used.calls >= self._most_calls:
                 raise LLMBudgetReached(f"the LLM budget of this run is used up ({used.calls} calls)")
             if self._most_tokens is not None and tokens >= self._most_tokens:
@@ -289,7 +306,7 @@ def check_month(config: LLMConfig) -> None:
     if config.monthly is None or (config.month_tokens is None and config.month_cost is None):
         return
     used = config.monthly.total()
-    tokens, price = used.input_tokens + used.output_tokens, cost(config, used)
+    tokens, price = used.tokens, cost(config, used)
     if config.month_tokens is not None and tokens >= config.month_tokens:
         reached = f"{tokens:,} of {config.month_tokens:,} tokens"
     elif config.month_cost is not None and price is not None and price >= config.month_cost:
@@ -307,16 +324,6 @@ def cost(config: LLMConfig, usage: Usage) -> float | None:
     if config.price_in is None or config.price_out is None:
         return None
     return (usage.input_tokens * config.price_in + usage.output_tokens * config.price_out) / 1_000_000
-
-
-def in_words(config: LLMConfig, usage: Usage) -> str:
-    """Return a use as people read it: calls, tokens, and money where prices are set."""
-    price = cost(config, usage)
-    money = (
-        "" if price is None else f", {price:.4f} at your prices" if price < 0.01 else f", {price:.2f} at your prices"
-    )
-    calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
-    return f"{calls}, {usage.input_tokens + usage.output_tokens:,} tokens{money}"
 
 
 def estimated_tokens(text: str) -> int:

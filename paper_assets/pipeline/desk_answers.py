@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from math import inf
 from typing import Any
 
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMNotConfigured, PaperAssetsError
@@ -18,7 +19,7 @@ from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import Embedder
 from paper_assets.models.llm import LanguageModel, upper_bound
-from paper_assets.models.llm_config import Budget, LLMConfig, Usage, cost, in_words, llm_config
+from paper_assets.models.llm_config import Budget, LLMConfig, Usage, cost, llm_config
 from paper_assets.paper import papers_from_table
 from paper_assets.progress import Progress
 from paper_assets.retrieval.cited_answer import (
@@ -35,7 +36,6 @@ from paper_assets.retrieval.cited_answer import (
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.plan import Plan, conditions_of, joined
 from paper_assets.retrieval.question_answering import (
-    AskModel,
     extractive_answer,
     gather_passages,
     questions_of,
@@ -50,6 +50,7 @@ from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.numbers import cost_in_words
 from paper_assets.text.sentences import section_of
 
 FETCHING_SECONDS = 300.0  # for all full texts of a question, while the reader waits for the answer
@@ -62,7 +63,7 @@ class QuestionOptions:
 
     `sides`: for and against apart. `fetch`: full texts fetched of the best papers that have none stored, at most 20.
     `most_calls` and `most_tokens` bound what the language model may use for this question (None: the configured
-    budget). `extractive`: quote, and do not ask a language model. `anew`: use no answer that the model gave before.
+    budget). `extractive`: quote, and do not ask a language model. `again`: use no answer that the model gave before.
     """
 
     profile: str | None = None
@@ -71,7 +72,7 @@ class QuestionOptions:
     most_calls: int | None = None
     most_tokens: int | None = None
     extractive: bool = False
-    anew: bool = False
+    again: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.fetch <= MOST_FETCHED:
@@ -97,7 +98,9 @@ class PreparedQuestion:
     @property
     def bound(self) -> str:
         """Return the most that an answer costs, as people read it."""
-        return in_words(self.config, self.estimate) if self.config else ""
+        if self.config is None:
+            return ""
+        return cost_in_words(self.estimate.calls, self.estimate.tokens, cost(self.config, self.estimate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +179,16 @@ def answer_question(
     if prepared.config is None or not prepared.passages:
         answer = extractive_answer(prepared.question, prepared.passages, embedder=embedder)
         return replace(_with_sections(answer, warehouse), notes=prepared.notes)
-    budget = _budget(prepared.config, options)
+    budget = Budget(
+        calls=min(options.most_calls or inf, prepared.config.budget_calls),
+        tokens=min(options.most_tokens or inf, prepared.config.budget_tokens),
+    )
+    cache = StoredAnswers(warehouse, again=options.again)
+    model = LanguageModel(config=prepared.config, purpose="answers to questions", budget=budget, cache=cache)
     answer = written_answer(
         prepared.question,
         prepared.passages,
-        ask=_model(prepared.config, warehouse, budget, anew=options.anew),
+        ask=model.ask,
         embedder=embedder,
         judge=open_judge(context.settings, context.environ, warehouse, budget=budget) if options.sides else None,
         nli=support_judge(context.settings),
@@ -287,20 +295,6 @@ def _plain(text: str) -> str:
 def _quotation(note: Footnote) -> str:
     section = f", section {note.section}" if note.section else ""
     return f"{note.number}. “{_plain(note.quote)}” — {_plain(note.title)} ({note.paper_id}{section})"
-
-
-def _budget(config: LLMConfig, options: QuestionOptions) -> Budget:
-    def least(one: int | None, other: int | None) -> int | None:
-        return min((each for each in (one, other) if each is not None), default=None)
-
-    return Budget(
-        calls=least(options.most_calls, config.budget_calls), tokens=least(options.most_tokens, config.budget_tokens)
-    )
-
-
-def _model(config: LLMConfig, warehouse: Warehouse, budget: Budget, *, anew: bool) -> AskModel:
-    cache = StoredAnswers(warehouse, anew=anew)
-    return LanguageModel(config=config, purpose="answers to questions", budget=budget, cache=cache).ask
 
 
 def _fetch_full_texts(

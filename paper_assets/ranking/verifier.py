@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from paper_assets.profile import Interests, ProfileContent
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.numbers import count_of
-from paper_assets.text.prompts import by_number, numbered_entries, prompt
+from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.support import addresses_reader
 
 if TYPE_CHECKING:  # asked by few rankings
@@ -40,14 +40,6 @@ _LONGEST_TITLE = 300  # characters; longer ones are not titles
 _MOST_LIKED, _LONGEST_STATEMENT = 8, 1_500  # liked titles, and characters of a statement, in a prompt
 
 PROMPT_VERSION = sha256((prompt("grade_papers") + prompt("score_papers")).encode()).hexdigest()[:12]
-
-
-class Ask(Protocol):
-    """The signature of `models.llm.LanguageModel.ask`, which raises LLMError."""
-
-    def __call__(
-        self, *, system: str, user: str, schema: type[BaseModel], complaint: Callable[[Any], str | None] = ...
-    ) -> "Completion[Any]": ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +55,7 @@ class Verifier:
         report: called with what is about to be asked, in words.
     """
 
-    ask: Ask
+    ask: AskModel
     model: str | None
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {}
     keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None
@@ -338,12 +330,10 @@ def _asked(
     return values
 
 
-def unavailable(error: LLMError) -> Ask:
+def unavailable(error: LLMError) -> AskModel:
     """Return a replacement for an LLM that cannot be set up: each call raises `error`."""
 
-    def ask(
-        *, system: str, user: str, schema: type[BaseModel], complaint: Callable[[Any], str | None] = lambda value: None
-    ) -> "Completion[Any]":
+    def ask(**question: Any) -> "Completion[Any]":
         raise error.with_traceback(None)  # a traceback would keep the frames of earlier rankings in memory
 
     return ask
@@ -408,12 +398,10 @@ def open_verifier(
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     model = LanguageModel(config=config, purpose="checks of doubtful papers", budget=budget)
 
-    def ask(
-        *, system: str, user: str, schema: type[BaseModel], complaint: Callable[[Any], str | None] = lambda value: None
-    ) -> "Completion[Any]":
+    def ask(**question: Any) -> "Completion[Any]":
         left = deadline()
         seconds = config.deadline if left is None else min(left, config.deadline)
-        return model.ask(system=system, user=user, schema=schema, deadline=seconds, complaint=complaint)
+        return model.ask(**question, deadline=seconds)
 
     return Verifier(
         ask=ask,

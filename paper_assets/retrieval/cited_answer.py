@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from paper_assets.text.numbers import count_of
+from paper_assets.text.numbers import NOTHING_PAID, cost_in_words, count_of
 
 UNANSWERED = "The stored papers do not answer this."
 NEAREST = "The nearest sentences that were found; none answers the question for certain:"
@@ -155,12 +155,10 @@ def dropped_in_words(answer: Answer) -> str | None:
     return f"{count_of(answer.dropped, 'sentence')} left out: not supported by a quotation"
 
 
-def spent_in_words(answer: Answer) -> str:
+def paid_in_words(answer: Answer) -> str:
     """Say what was paid for an answer."""
-    if not answer.calls:
-        return "nothing, the model had answered this before"
-    money = "" if answer.cost is None else f", {answer.cost:.3g} at your prices"
-    return f"{count_of(answer.calls, 'call')}, {answer.input_tokens + answer.output_tokens:,} tokens{money}"
+    tokens = answer.input_tokens + answer.output_tokens
+    return cost_in_words(answer.calls, tokens, answer.cost) if answer.calls else NOTHING_PAID
 
 
 def compare_answers(before: Answer, after: Answer) -> AnswerChanges:

@@ -9,13 +9,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from paper_assets.errors import InvalidInput, LLMError
 from paper_assets.models.embedder import Embedder
-from paper_assets.models.llm import Completion
 from paper_assets.retrieval.answering_sentences import ANSWERS, Quotable, answer_scores
 from paper_assets.retrieval.cited_answer import Answer, Citation, Sentence
 from paper_assets.retrieval.merge import Candidate
@@ -26,11 +25,9 @@ from paper_assets.stores.documents import DataType, Where
 from paper_assets.text.abstracts import likely_parts
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.languages import language_of
-from paper_assets.text.prompts import by_number, numbered_entries, prompt
+from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.sentences import quoted_sentence, sentence_spans, without_headings
-from paper_assets.text.support import AT_ONCE as SUPPORT_AT_ONCE
-from paper_assets.text.support import Probabilities, Statement, check, settled, similarities_of
-from paper_assets.text.support import question as support_question
+from paper_assets.text.support import Probabilities, Statement, check, longest_questions, settled, similarities_of
 from paper_assets.text.words import words_in
 
 GATHERED = 24  # passages that are judged
@@ -44,7 +41,6 @@ _USEFUL = 4  # relevance from 0 to 10 from which a passage may be used
 _SHORTEST_QUOTE = 15  # characters; a shorter one proves nothing
 _NEAREST = 3  # sentences quoted where none answers
 MOST_SENTENCES, _LONGEST_SENTENCE, _MOST_CITATIONS = 12, 500, 2  # of an answer, characters, of a sentence
-_MOST_QUOTED = _LONGEST_SENTENCE * _MOST_CITATIONS
 
 _SENTENCES_SHAPE: dict[str, Any] = {
     "type": "array",
@@ -78,17 +74,6 @@ class WrittenAnswer(BaseModel):
 
     answered: bool
     sentences: Annotated[list[Any], WithJsonSchema(_SENTENCES_SHAPE)] = Field(default_factory=list)
-
-
-Value = TypeVar("Value", bound=BaseModel)
-
-
-class AskModel(Protocol):
-    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
-
-    def __call__(
-        self, *, system: str, user: str, schema: type[Value], complaint: Callable[[Value], str | None] = ...
-    ) -> Completion[Value]: ...
 
 
 def gather_passages(
@@ -131,11 +116,7 @@ def questions_of(question: str, passages: Sequence[Candidate], *, sides: bool) -
     if sides and written:  # one question holds more passages than an answer is written from
         shape = numbered_entries("labels", len(written), stance=STANCES, sentence="string")
         asked.append((prompt("stance") + "".join(each.content for each in written), shape))
-    longest = [Statement(text="x" * _LONGEST_SENTENCE, cited="x" * _MOST_QUOTED, source="")] * MOST_SENTENCES * parts
-    for start in range(0, len(longest), SUPPORT_AT_ONCE):
-        system, user, schema, _ = support_question(longest[start : start + SUPPORT_AT_ONCE])
-        asked.append((system + user, schema))
-    return asked
+    return asked + longest_questions(MOST_SENTENCES * parts)
 
 
 def written_answer(

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMUnreachable, ModelUnavailable
 from paper_assets.models.cross_encoder import NLIEncoder, load_nli
@@ -25,7 +24,7 @@ from paper_assets.settings import Settings
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import introduced
-from paper_assets.text.prompts import by_number, numbered_entries, prompt
+from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.support import Probabilities
 
@@ -86,12 +85,6 @@ _LEFT_OUT = "the model left them out of its answer"
 _PRIVATE = "private, and shown to no language model"
 
 
-class Ask(Protocol):
-    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
-
-    def __call__(self, *, system: str, user: str, schema: type[BaseModel]) -> Completion[Any]: ...
-
-
 def open_llm_judge(
     environ: Mapping[str, str],
     *,
@@ -112,14 +105,14 @@ def open_llm_judge(
     spent = budget or Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     model = LanguageModel(config=config, purpose="stances for and against", budget=spent)
 
-    def ask(*, system: str, user: str, schema: type[BaseModel]) -> Completion[Any]:
-        return model.ask(system=system, user=user, schema=schema, deadline=deadline())
+    def ask(**question: Any) -> Completion[Any]:
+        return model.ask(**question, deadline=deadline())
 
     return llm_judge(ask, model=config.model, known=known, keep=lambda answers: keep(answers, config.model))
 
 
 def llm_judge(
-    ask: Ask,
+    ask: AskModel,
     *,
     model: str,
     known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
@@ -137,7 +130,7 @@ def _label(
     claim: str,
     passages: Sequence[Passage],
     *,
-    ask: Ask,
+    ask: AskModel,
     model: str,
     known: Callable[[Sequence[str]], Mapping[str, str]],
     keep: Callable[[Mapping[str, str]], None],
@@ -186,7 +179,7 @@ def _label(
     )
 
 
-def _model_answers(ask: Ask, claim: str, texts: Sequence[str]) -> list[str]:
+def _model_answers(ask: AskModel, claim: str, texts: Sequence[str]) -> list[str]:
     """Return the answer for each text as JSON, null if the model gave none or two. Raises LLMError."""
     lines = "\n".join(
         json.dumps({"number": number, "text": " ".join(text.split())}, ensure_ascii=False)

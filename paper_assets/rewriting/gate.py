@@ -30,9 +30,9 @@ from paper_assets.rewriting.prompts import persona
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem
 from paper_assets.text.languages import LANGUAGES, is_in_language, language_of
 from paper_assets.text.numbers import count_of
+from paper_assets.text.prompts import AskModel
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.support import (
-    Ask,
     Probabilities,
     Similarities,
     Statement,
@@ -44,6 +44,7 @@ from paper_assets.text.support import (
 
 _SAME_AGAIN = 0.75  # share of word triples from which a text repeats its original; docs/decisions.md
 _SHORTER, _LONGER = 0.6, 1.6  # of the requested length
+_WORDS_A_SENTENCE = 12
 _OF_THE_ORIGINAL = 0.4  # share of a short abstract that is always long enough
 _LETTERS_A_WORD = 1.8  # of a script without spaces
 _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
@@ -90,6 +91,11 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
     return tuple(reason for reason in checks if reason)
 
 
+def most_asked(level: str) -> int:
+    """Return how many sentences of a rewrite a model is asked about: as many as a text that is not too long has."""
+    return round(_LONGER * persona(level).words[1] / _WORDS_A_SENTENCE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedSentences:
     """Represent the check of a rewrite's sentences.
@@ -107,7 +113,12 @@ class CheckedSentences:
 
 
 def check_sentences(
-    item: NewItem, text: str, *, similarities: Similarities | None, ask: Ask | None, nli: Probabilities | None = None
+    item: NewItem,
+    text: str,
+    *,
+    similarities: Similarities | None,
+    ask: AskModel | None,
+    nli: Probabilities | None = None,
 ) -> CheckedSentences:
     """Compare each sentence with the words of the original that are nearest, and ask about the doubtful ones."""
     source = f"{item.title}.\n\n{item.original_text}"
@@ -119,7 +130,8 @@ def check_sentences(
         Statement(text=each, cited=words, source=source) for each, words in zip(sentences, cited, strict=True)
     ]
     checked = check(statements, compared, language=item.language, retelling=True)
-    outcomes = settled(statements, checked, ask=ask, nli=nli, retelling=True)
+    most = most_asked(item.target_level)
+    outcomes = settled(statements, checked, ask=ask, nli=nli, retelling=True, most=most)
     claims: dict[str, set[str]] = {"supported": set(), "unchecked": set(), "dropped": set()}
     for sentence, outcome in zip(sentences, outcomes, strict=True):
         claims[outcome.shown].update(missing(sentence, source))

@@ -10,6 +10,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -79,7 +80,7 @@ _MEANT: tuple[tuple[str, FaultKind], ...] = (
 )  # fmt: skip
 SUBSCORES = ("true_to_original", "numbers_and_conditions", "completeness", "fits_the_reader", "clear_writing")
 _MOST = 20  # of each subscore; five of them make 100
-Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=600)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)]
 Points = Annotated[int, Field(strict=True, ge=0, le=_MOST)]
 
 
@@ -103,13 +104,13 @@ class Fault(BaseModel):
 class Critique(BaseModel):
     """The critic's answer, in the order in which it is to think: faults, subscores, advice."""
 
-    faults: list[Fault] = Field(default=[], max_length=20)
+    faults: list[Fault] = Field(default=[], max_length=12)
     true_to_original: Points
     numbers_and_conditions: Points
     completeness: Points
     fits_the_reader: Points
     clear_writing: Points
-    advice: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = ""
+    advice: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1_000)] = ""
 
     @property
     def subscores(self) -> tuple[int, ...]:
@@ -133,14 +134,15 @@ def in_words(critique: Critique) -> str:
 
 
 _MOST_ORIGINAL = 12_000  # characters; a longer text is not an abstract
-Keyword = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+_MOST_TEXT, _MOST_CRITIQUE = 6_000, 6_000  # characters of a rewrite, and of its critique in the next prompt
+Keyword = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
 
 
 class Draft(BaseModel):
     """The actor's answer."""
 
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=8_000)]
-    keywords: list[Keyword] = []
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_MOST_TEXT)]
+    keywords: list[Keyword] = Field(default=[], max_length=12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,16 @@ def prompt_version(level: str) -> str:
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def longest_questions(item: NewItem, *, examples: str) -> tuple[Prompt, Prompt]:
+    """Return the longest prompts that an attempt may send to actor and critic."""
+    text, critique = "x" * _MOST_TEXT, "x" * _MOST_CRITIQUE
+    previous = Attempt(
+        attempt=1, text=text, keywords=(), score=0, critique=critique, unsupported=(), examples=(), model="",
+        input_tokens=0, output_tokens=0, made_at=datetime(1, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    return actor_question(item, previous=previous, examples=examples), critic_question(item, text, readability=99.0)
+
+
 def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[str] = (), examples: str) -> Prompt:
     """Ask for a rewrite; from the second attempt on with the previous one and its faults.
 
@@ -171,12 +183,12 @@ def actor_question(item: NewItem, *, previous: Attempt | None, held: Sequence[st
             "content.\n" + fenced("examples", examples)
         )
     if previous is not None:
-        stopped = f"\nIt cannot be used as it is: {'; '.join(held)}." if held else ""
+        stopped = f"It cannot be used as it is: {'; '.join(held)}.\n" if held else ""
         parts.append(
             f"Your attempt {previous.attempt} got {previous.score} of 100 points.\n"
             + fenced("attempt", previous.text)
             + "\nThe critic said:\n"
-            + fenced("critique", previous.critique + stopped)
+            + fenced("critique", (stopped + previous.critique)[:_MOST_CRITIQUE])
             + "\nWrite the whole text again and correct what was criticised."
         )
     parts.append("Rewrite the original for your reader.")

@@ -5,20 +5,19 @@ If one of the two calls fails, LLMError is raised and the attempt does not count
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from hashlib import sha256
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from paper_assets.errors import LLMConfigError, LLMError, StoreError
-from paper_assets.models.llm import AnswerCache, Completion, LanguageModel
+from paper_assets.models.llm import AnswerCache, Completion, LanguageModel, Questions, upper_bound
 from paper_assets.models.llm_config import Budget, Usage, cost, critic_config, llm_config
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, retrieve_best_practices, topic_fit_of
-from paper_assets.rewriting.gate import check_sentences, stop_reasons
+from paper_assets.rewriting.gate import check_sentences, most_asked, stop_reasons
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.policy import Level
 from paper_assets.rewriting.prompts import (
@@ -28,6 +27,7 @@ from paper_assets.rewriting.prompts import (
     actor_question,
     critic_question,
     in_words,
+    longest_questions,
     prompt_version,
     total,
 )
@@ -38,38 +38,78 @@ from paper_assets.stores.rewrite_progress import new_holder
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.languages import language_of
+from paper_assets.text.numbers import cost_in_words
 from paper_assets.text.support import Probabilities, similarities_of
+from paper_assets.text.support import longest_questions as longest_support_questions
 
 Value = TypeVar("Value", bound=BaseModel)
 
 _MOST_KEYWORDS = 8
 
 
-class AskModel(Protocol):
-    """Ask the model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
-
-    def __call__(self, *, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The clients, budget and settings of one run; `model` is None if no language model is configured.
+    """The models, budget and settings of one run; `actor` is the reason if no language model is configured.
 
-    `ask_critic` may use another model. `archive` None: no examples are shown and none is archived (B7). `holder` claims
-    the items being written, for `lease` at a time. `nli` decides doubtful sentences instead of the critic.
+    `archive` None: no examples are shown and none is archived (B7). `holder` claims the items being written, for
+    `lease` at a time. `nli` decides doubtful sentences instead of the critic.
     """
 
-    ask: AskModel
-    ask_critic: AskModel
-    model: str | None
+    actor: LanguageModel | LLMConfigError
+    critic: LanguageModel | None
     archive: Archive | None
     clock: Callable[[], datetime]
     config: RewritingConfig = field(default_factory=RewritingConfig)
     nli: Probabilities | None = None
-    price: Callable[[Usage], float | None] = lambda usage: None
+    budget: Budget = field(default_factory=Budget)
     holder: str = field(default_factory=new_holder)
     lease: timedelta = timedelta(minutes=10)
     sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def model(self) -> str | None:
+        """Return the name of the model that writes; None without one."""
+        return self.actor.config.model if isinstance(self.actor, LanguageModel) else None
+
+    def ask(self, question: Prompt, schema: type[Value], version: str, *, as_critic: bool = False) -> Completion[Value]:
+        """Ask the actor, or the critic. Raises LLMError."""
+        if isinstance(self.actor, LLMConfigError) or self.critic is None:
+            raise self.actor if isinstance(self.actor, LLMConfigError) else LLMError("there is no critic")
+        model = self.critic if as_critic else self.actor
+        return model.ask(system=question.system, user=question.user, schema=schema, prompt_version=version)
+
+    def price(self, usage: Usage) -> float | None:
+        """Return what the use costs; None without prices, and with another critic: they are the actor's."""
+        if isinstance(self.actor, LLMConfigError) or self.critic is None or self.critic.config != self.actor.config:
+            return None
+        return cost(self.actor.config, usage)
+
+    @property
+    def paid(self) -> str:
+        """Say what was paid so far."""
+        return self._in_words(self.budget.usage)
+
+    def at_most(self, items: Sequence[NewItem]) -> str:
+        """Say what writing these rewrites to their end costs at most, repairs and the run's budget considered."""
+        if isinstance(self.actor, LLMConfigError) or self.critic is None:
+            return "nothing: no language model is set up"
+        attempts, bound = self.config.attempts + self.config.more_attempts, Usage()
+        for item in items:
+            actor, critic = _longest(item, self.config)
+            one = upper_bound(actor, config=self.actor.config) + upper_bound(critic, config=self.critic.config)
+            bound += one * max(attempts - len(getattr(item, "attempts", ())), 1)
+        return self._in_words(self.budget.capped(bound))
+
+    def _in_words(self, usage: Usage) -> str:
+        return cost_in_words(usage.calls, usage.tokens, self.price(usage))
+
+
+def _longest(item: NewItem, config: RewritingConfig) -> tuple[Questions, Questions]:
+    """Return the longest prompts of one attempt to the actor and to the critic, with the schemas of the answers."""
+    examples = "x" * 3 * config.example_tokens if config.examples else ""
+    draft, critique = longest_questions(item, examples=examples)
+    checks = longest_support_questions(most_asked(item.target_level), retelling=True)
+    return [(draft.system + draft.user, Draft)], [(critique.system + critique.user, Critique), *checks]
 
 
 def open_writer(
@@ -81,25 +121,23 @@ def open_writer(
     config: RewritingConfig,
     model: str | None = None,
 ) -> Writer:
-    """Return the writer for the language model of the environment (I3), with a fresh budget; without one, its `ask`
+    """Return the writer for the language model of the environment (I3), with a fresh budget; without one, asking it
     raises the reason.
     """
     try:
         provider = llm_config(environ, model=model)
         critic = critic_config(environ, actor=provider)
     except LLMConfigError as error:
-        no = _unavailable(error)
-        return Writer(ask=no, ask_critic=no, model=None, archive=archive, clock=clock, config=config)
+        return Writer(actor=error, critic=None, archive=archive, clock=clock, config=config)
     budget = Budget(calls=provider.budget_calls, tokens=provider.budget_tokens)
+    actor = LanguageModel(config=provider, purpose="rewrites", budget=budget, cache=cache)
     return Writer(
-        ask=LanguageModel(config=provider, purpose="rewrites", budget=budget, cache=cache).ask,
-        ask_critic=LanguageModel(config=critic, purpose="rewrites", budget=budget, cache=cache).ask,
-        model=provider.model,
+        actor=actor,
+        critic=replace(actor, config=critic),
         archive=archive,
         clock=clock,
         config=config,
-        # The configured prices are the actor's, and the token counts of both models are summed.
-        price=partial(cost, provider) if critic == provider else lambda usage: None,
+        budget=budget,
         lease=timedelta(seconds=provider.deadline + critic.deadline + 60),
     )
 
@@ -136,7 +174,8 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     question = actor_question(item, previous=earlier[-1] if earlier else None, held=held, examples=shown)
     # The attempt's number is part of the cache key: a second attempt never gets the first one's answer, and a new
     # version of a paper with the same words costs nothing.
-    drafted = _put(writer.ask, question, Draft, f"attempt {number}")
+    version = f"attempt {number}"
+    drafted = writer.ask(question, Draft, version)
     text = without_controls(drafted.value.text).strip()
     if not text:
         raise LLMError("the model's rewrite is empty")
@@ -146,8 +185,8 @@ def write_attempt(writer: Writer, item: NewItem, earlier: Sequence[Attempt], *, 
     spent, judged, checked = [drafted.usage], None, None
     if not stopped:  # what code refuses needs no critic
 
-        def ask_critic(*, system: str, user: str, schema: type[Value]) -> Completion[Value]:
-            done = writer.ask_critic(system=system, user=user, schema=schema, prompt_version=f"attempt {number}")
+        def ask_critic(*, system: str, user: str, schema: type[Value], **more: Any) -> Completion[Value]:
+            done = writer.ask(Prompt(system=system, user=user), schema, version, as_critic=True)
             spent.append(done.usage)
             return done
 
@@ -187,14 +226,3 @@ def recalled(writer: Writer, item: NewItem) -> list[BestPractice]:
         )
     except StoreError:
         return []
-
-
-def _put(ask: AskModel, question: Prompt, schema: type[Value], version: str) -> Completion[Value]:
-    return ask(system=question.system, user=question.user, schema=schema, prompt_version=version)
-
-
-def _unavailable(error: LLMError) -> AskModel:
-    def ask(*, system: str, user: str, schema: type[Value], prompt_version: str) -> Completion[Value]:
-        raise error
-
-    return ask

@@ -8,14 +8,14 @@ from paper_assets.stores.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """Cache the answers of `models.llm.LanguageModel` in the warehouse; `anew`: only store, and replace."""
+    """Cache the answers of `models.llm.LanguageModel` in the warehouse; `again`: only store, and replace."""
 
     warehouse: Warehouse
-    anew: bool = False
+    again: bool = False
 
     def get(self, key: str) -> str | None:
         """Return the answer stored for `key`, as JSON text."""
-        return None if self.anew else known_answers(self.warehouse, [key]).get(key)
+        return None if self.again else known_answers(self.warehouse, [key]).get(key)
 
     def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
         """Store one answer and its tokens."""

@@ -9,3 +9,12 @@ def count_of(number: int, singular: str, plural: str | None = None) -> str:
 def percent(share: float) -> str:
     """Format a probability or similarity: 83 %; a probability is never shown as certain."""
     return f"{min(max(round(100 * share), 1), 99)} %"
+
+
+NOTHING_PAID = "nothing, the model had answered this before"
+
+
+def cost_in_words(calls: int, tokens: int, price: float | None) -> str:
+    """Format the use of a language model: calls, tokens, and money where prices are set."""
+    money = "" if price is None else f", {price:.{4 if price < 0.01 else 2}f} at your prices"
+    return f"{count_of(calls, 'call')}, {tokens:,} tokens{money}"

@@ -6,13 +6,15 @@ on, and the schema lists the allowed ones. Entries are checked one by one, so an
 Adding a prompt: a file in `prompts/` with task, two short examples and the form of the output.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
 from typing import Annotated, Any
 
 from pydantic import BaseModel, WithJsonSchema, create_model
+
+AskModel = Callable[..., Any]  # `models.llm.LanguageModel.ask`: system, user, schema; raises LLMError
 
 
 @cache

@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from paper_assets.errors import LLMError
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.languages import is_in_language, is_ordinary_word
-from paper_assets.text.prompts import by_number, numbered_entries, prompt
+from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.sentences import quoted_sentence, sentence_spans
 from paper_assets.text.words import FUNCTION_WORDS, normal_form, stem, words_in
 
@@ -404,12 +404,6 @@ def evidence(sentences: Sequence[str], source: str, similarities: Similarities |
 # --- questions ------------------------------------------------------------------------------------------------------
 
 
-class Ask(Protocol):
-    """Ask a language model, as `models.llm.LanguageModel.ask` does. Raises LLMError."""
-
-    def __call__(self, *, system: str, user: str, schema: type[BaseModel]) -> Any: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What becomes of a sentence: shown as supported, shown as the model's words that were not checked, or dropped."""
@@ -418,7 +412,8 @@ class Outcome:
     why: str = ""
 
 
-AT_ONCE = 20  # pairs in one question
+_AT_ONCE, _MOST_ASKED = 20, 60  # pairs in one question, and in all questions about one text
+_LONGEST_SENTENCE, _LONGEST_PASSAGE = 600, 1_000  # bytes in a question
 # Pairs with a known answer, asked among the others: a model that fails them agrees with anything, or with nothing.
 CONTROLS = (
     ("The heat pump needs more power in frost.", "In frost the heat pump draws 30 % more power.", "yes"),
@@ -433,11 +428,12 @@ def settled(
     statements: Sequence[Statement],
     checked: Sequence[Checked],
     *,
-    ask: Ask | None = None,
+    ask: AskModel | None = None,
     nli: Probabilities | None = None,
     retelling: bool = False,
+    most: int = _MOST_ASKED,
 ) -> list[Outcome]:
-    """Return what becomes of each sentence, after asking about the doubtful ones.
+    """Return what becomes of each sentence, after asking about the first `most` doubtful ones.
 
     `nli` gives the probabilities of entailment and contradiction of pairs; without it a language model is asked. A
     failing model leaves them unchecked.
@@ -450,8 +446,9 @@ def settled(
         for at, (entails, contradicts) in zip(doubtful, shares, strict=True):
             outcomes[at] = _answered("yes" if entails >= _SURE else "no" if contradicts >= _SURE else "", outcomes[at])
     elif ask is not None:
-        for start in range(0, len(doubtful), AT_ONCE):
-            batch = doubtful[start : start + AT_ONCE]
+        doubtful = doubtful[:most]
+        for start in range(0, len(doubtful), _AT_ONCE):
+            batch = doubtful[start : start + _AT_ONCE]
             try:
                 answers = _asked([statements[at] for at in batch], ask, retelling=retelling)
             except LLMError as fault:
@@ -473,7 +470,7 @@ def _answered(answer: str, before: Outcome) -> Outcome:
     return Outcome(shown="dropped", why="the quoted words do not say it") if answer == "no" else before
 
 
-def _asked(statements: Sequence[Statement], ask: Ask, *, retelling: bool) -> list[str]:
+def _asked(statements: Sequence[Statement], ask: AskModel, *, retelling: bool) -> list[str]:
     """Return the model's answers, "" where it gave none that counts; all are "" if it fails a control.
 
     "yes" counts only with words of the passage, "explains" only without a number or name that the source lacks.
@@ -499,7 +496,7 @@ def question(
     statements: Sequence[Statement], *, retelling: bool = False
 ) -> tuple[str, str, type[BaseModel], tuple[int, ...]]:
     """Return instructions, text and schema of the question about these pairs, and the numbers of the controls."""
-    pairs = [(each.text, each.cited) for each in statements]
+    pairs = [(_cut(each.text, _LONGEST_SENTENCE), _cut(each.cited, _LONGEST_PASSAGE)) for each in statements]
     places = (1, len(pairs) // 2 + 2, len(pairs) + len(CONTROLS))
     for place, (text, cited, _) in zip(places, CONTROLS, strict=True):
         pairs.insert(place - 1, (text, cited))
@@ -511,3 +508,19 @@ def question(
     schema = numbered_entries("pairs", len(pairs), answer=answers, words="string")
     system = prompt("support_retold" if retelling else "support")
     return system, introduced("Pairs, one JSON object on each line", "pairs", lines), schema, places
+
+
+def _cut(text: str, most: int) -> str:
+    return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+
+
+def longest_questions(most: int = _MOST_ASKED, *, retelling: bool = False) -> list[tuple[str, type[BaseModel]]]:
+    """Return the longest prompts that `settled` may send about `most` sentences, with the schemas of the answers."""
+    left, found = most, []
+    while left > 0:
+        one = Statement(text="x" * _LONGEST_SENTENCE, cited="x" * _LONGEST_PASSAGE, source="")
+        longest = [one] * min(left, _AT_ONCE)
+        system, user, schema, _ = question(longest, retelling=retelling)
+        found.append((system + user, schema))
+        left -= _AT_ONCE
+    return found

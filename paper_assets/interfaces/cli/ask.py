@@ -1,6 +1,6 @@
 """Answer questions from the stored papers: `paper-assets ask`, and `paper-assets answers` for saved answers."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import count
 from typing import Annotated
@@ -40,14 +40,14 @@ from paper_assets.retrieval.cited_answer import (
     compare_answers,
     dropped_in_words,
     numbered,
-    spent_in_words,
+    paid_in_words,
 )
 from paper_assets.stores.kept_answers import KeptAnswer, keep_answer, kept_answers, remove_answer
 from paper_assets.stores.llm_answers import forget_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
-Anew = Annotated[bool, typer.Option("--anew", help="Use no answer that the language model gave before.")]
+Again = Annotated[bool, typer.Option("--again", help="Use no answer that the language model gave before.")]
 
 
 def ask(
@@ -65,7 +65,7 @@ def ask(
     calls: Annotated[int | None, typer.Option(min=1, help="Limit of calls to the language model.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Limit of tokens for the language model.")] = None,
     extractive: Annotated[bool, typer.Option("--extractive", help="Quote only; ask no language model.")] = False,
-    anew: Anew = False,
+    again: Again = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with BibTeX.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the answer; `paper-assets answers` lists it.")] = False,
     as_json: AsJson = False,
@@ -78,7 +78,7 @@ def ask(
         most_calls=calls,
         most_tokens=tokens,
         extractive=extractive,
-        anew=anew,
+        again=again,
     )
     warehouse = open_warehouse()
     answer = _answer(warehouse, " ".join(question), options)
@@ -127,11 +127,12 @@ def show_answer(
 
 
 @answers.command("again")
-def ask_again(number: Number, anew: Anew = False, as_json: AsJson = False) -> None:
+def ask_again(number: Number, again: Again = False, as_json: AsJson = False) -> None:
     """Ask a kept question again, and show which papers are new in the answer. The new answer is kept too."""
     warehouse = open_warehouse()
     earlier = _kept(warehouse, number)
-    options = replace(QuestionOptions(**earlier.options), anew=anew)
+    kept = {name: value for name, value in earlier.options.items() if name not in ("again", "anew")}
+    options = QuestionOptions(**kept, again=again)
     answer = _answer(warehouse, earlier.question, options)
     changes = compare_answers(answer_from_record(earlier.answer), answer)
     if as_json:
@@ -185,7 +186,7 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
         steps = count()
         answer = answer_question(context, prepared, options, progress=lambda step: bar(next(steps), None, step))
     if prepared.config and answer.kind == "written":
-        warn(f"Paid: {spent_in_words(answer)}")
+        warn(f"Paid: {paid_in_words(answer)}")
     for note in answer.notes:
         warn(f"note: {note}")
     return answer

@@ -16,6 +16,7 @@ from paper_assets.interfaces.cli.terminal import (
     progress_bar,
     read_settings,
     say,
+    warn,
 )
 from paper_assets.interpreting import papers
 from paper_assets.interpreting.analysis import (
@@ -49,7 +50,7 @@ arxiv = typer.Typer(
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
 Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]
-Anew = Annotated[bool, typer.Option("--anew", help="Use no answer that the language model gave before.")]
+Again = Annotated[bool, typer.Option("--again", help="Use no answer that the language model gave before.")]
 Provider = Annotated[str | None, typer.Option(help="openai, anthropic or ollama; default: LLM_PROVIDER.")]
 Model = Annotated[str | None, typer.Option(help="Model of the provider; default: the environment's.")]
 Kind = Annotated[str, typer.Option("--type", help="summary, detailed or comparison.")]
@@ -126,13 +127,13 @@ def analyze(
     kind: Kind = "summary",
     provider: Provider = None,
     model: Model = None,
-    anew: Anew = False,
+    again: Again = False,
     as_json: AsJson = False,
 ) -> None:
     """Analyze a paper given as JSON with a language model."""
     fetched = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
     with progress_bar("analysis") as bar:
-        clients = replace(_clients(bar), anew=anew)
+        clients = replace(_clients(bar), again=again)
         analysis = analyze_paper(clients, fetched, analysis_type=kind, provider=provider, model=model)
     if as_json:
         return print_json(analysis_to_mapping(analysis))
@@ -146,12 +147,12 @@ def interpret(
     kind: Kind = "summary",
     provider: Provider = None,
     model: Model = None,
-    anew: Anew = False,
+    again: Again = False,
     as_json: AsJson = False,
 ) -> None:
     """Fetch a paper and analyze it with a language model. Without a model the paper is shown with the reason."""
     with progress_bar("interpretation") as bar:
-        clients = replace(_clients(bar), anew=anew)
+        clients = replace(_clients(bar), again=again)
         interpretation = interpret_paper(clients, _named(paper), analysis_type=kind, provider=provider, model=model)
     if as_json:
         return print_json(interpretation_to_mapping(interpretation))
@@ -183,7 +184,8 @@ def _show_list(title: str, result: SearchResult) -> None:
 
 
 def _clients(progress: Progress = ignore_progress) -> Clients:
-    return open_clients(read_settings(), environment(), warehouse=open_warehouse(), progress=progress)
+    clients = open_clients(read_settings(), environment(), warehouse=open_warehouse(), progress=progress)
+    return replace(clients, announce=warn)
 
 
 def _named(text: str) -> dict[str, Any]:
@@ -225,8 +227,8 @@ def _show_analysis(analysis: Analysis) -> None:
     if analysis.dropped:
         say(f"\n{count_of(analysis.dropped, 'sentence')} left out: not supported by the text.")
     read = f"the {analysis.read}" + (f" in {analysis.parts} parts" if analysis.parts > 1 else "")
-    took = f"requests: {analysis.usage.calls}" if analysis.usage.calls else "known already"
-    say(f"\n({analysis.analysis_type} by {analysis.model}, which read {read}; {took})")
+    say(f"\n({analysis.analysis_type} by {analysis.model}, which read {read})")
+    warn(f"Paid: {analysis.paid}")
 
 
 def _authors(names: tuple[str, ...], *, most: int = 3) -> str:

@@ -21,6 +21,7 @@ from paper_assets.interfaces.cli.terminal import (
     print_json,
     read_settings,
     say,
+    warn,
 )
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
@@ -151,6 +152,8 @@ def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool,
     if _waiting_attempt(current, settings.rewriting) is not None and not attended:
         return
     writer = _writer(settings, warehouse)
+    if writer.model:
+        warn(f"Asking {writer.model}: at most {writer.at_most([current])}, repairs included")
     steps = rewriting(warehouse, writer, item)
     decision: Decision | None = None
     try:
@@ -164,6 +167,9 @@ def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool,
                 return
     except StopIteration:
         _embed(settings, warehouse)
+    finally:
+        if writer.budget.usage.calls:
+            warn(f"Paid: {writer.paid}")
 
 
 def _embed(settings: Settings, warehouse: Warehouse) -> None:

@@ -167,7 +167,7 @@ class PaperTools(ToolSet):
             return answer
 
         def work(progress: Progress) -> Mapping[str, Any]:
-            clients = self._clients(progress, models_go_on=True)
+            clients = replace(self._clients(progress, models_go_on=True), announce=lambda line: progress(0, None, line))
             chosen = {**(llm_config or {}), "analysis_type": analysis_type, "found": fetched_so_far.append}
             return answered(interpret(clients, named, **chosen))
 

@@ -81,7 +81,7 @@ class SearchTools(ToolSet):
         for_and_against: Annotated[bool, Field(description="Answer for and against apart.")] = False,
         fetch: Annotated[int, Field(ge=0, le=20, description="Full texts to fetch first.")] = 0,
         extractive: Annotated[bool, Field(description="Quote only; no language model.")] = False,
-        anew: Annotated[bool, Field(description="Use no earlier answer of the model.")] = False,
+        again: Annotated[bool, Field(description="Use no earlier answer of the model.")] = False,
     ) -> Annotated[CallToolResult, AskDeskAnswer]:
         """Answer a question from the stored papers, every sentence with a verbatim quote."""
 
@@ -94,7 +94,7 @@ class SearchTools(ToolSet):
             )
             from paper_assets.retrieval.cited_answer import answer_record
 
-            options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive, anew=anew)
+            options = QuestionOptions(sides=for_and_against, fetch=fetch, extractive=extractive, again=again)
             corpus = self._corpus()
             context = AnsweringContext(
                 settings=self.settings,
@@ -115,7 +115,7 @@ class SearchTools(ToolSet):
 
         if extractive and not fetch:
             return await self.calls.answer(ctx, "ask_desk", work)
-        key = call_key(question, for_and_against, fetch, extractive, anew)
+        key = call_key(question, for_and_against, fetch, extractive, again)
         return await self.calls.answer(ctx, "ask_desk", work, joined_as=key)
 
     def _check(

@@ -105,6 +105,8 @@ class ReadAnswer(TypedDict):
     analysis_error: Annotated[
         dict[str, Any] | None, Field(description="Why there is no analysis, though there is a paper.")
     ]
+    at_most: str | None
+    paid: str | None
 
 
 class RankAnswer(Paged):

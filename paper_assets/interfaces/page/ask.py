@@ -41,7 +41,7 @@ from paper_assets.retrieval.cited_answer import (
     answer_from_record,
     dropped_in_words,
     numbered,
-    spent_in_words,
+    paid_in_words,
 )
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION
 from paper_assets.stores.papers import latest_day
@@ -132,7 +132,7 @@ def show_answer(request: Request) -> Response:
         parts=len(parts_of(typed.question)),
         not_checked=NOT_CHECKED,
         dropped_in_words=dropped_in_words,
-        spent_in_words=spent_in_words,
+        paid_in_words=paid_in_words,
         empty=latest_day(desk.warehouse) is None,
         savable=bool(profile and typed.question and folder_of(desk, profile)),
         text=typed.question,
@@ -169,19 +169,19 @@ def _answered(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str
 
 
 def write_answer(request: Request) -> Response:
-    """Start to write the answer, `anew` if so asked, or cancel it; a question in progress is not asked twice."""
+    """Start to write the answer, `again` if so asked, or cancel it; a question in progress is not asked twice."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
     typed = _typed_question(form)
     if not typed.question:
         raise InvalidInput("type the question that you want to ask")
     what = str(form.get("what", ""))
-    if what in ("cancel", "anew"):
+    if what in ("cancel", "again"):
         desk.tasks.forget("answering", (profile, typed))
     if what != "cancel":
         desk.tasks.start(
             "answering",
             (profile, typed),
-            lambda task: _write(desk, profile, typed, task, anew=what == "anew"),
+            lambda task: _write(desk, profile, typed, task, again=what == "again"),
             failed=lambda answer: answer.failure is not None,
         )
     return RedirectResponse(f"/p/{profile}/search?{typed.query}", status_code=303)
@@ -202,13 +202,13 @@ def _quoted(desk: Desk, profile: str | None, typed: TypedQuestion) -> dict[str, 
     return {"prepared": prepared, "quoted": numbered(answer)}
 
 
-def _write(desk: Desk, profile: str, typed: TypedQuestion, task: Task, *, anew: bool) -> Answer:
+def _write(desk: Desk, profile: str, typed: TypedQuestion, task: Task, *, again: bool) -> Answer:
     """Gather, fetch where allowed, and write; runs in a separate thread."""
 
     def progress(done: int, total: int | None, stage: str = "", /) -> None:
         task.progress = f"{stage} ({done + 1} of {total})" if total else stage
 
-    context, options = _context(desk, desk.for_writing), typed.options(profile, anew=anew)
+    context, options = _context(desk, desk.for_writing), typed.options(profile, again=again)
     prepared: PreparedQuestion = prepare_question(context, typed.question, options, progress=progress)
     options = replace(options, most_calls=max(prepared.estimate.calls, 1))
 
