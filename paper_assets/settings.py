@@ -191,7 +191,7 @@ class ScoringConfig:
     # G8: purpose idea_generation does not prefer what is certain: probabilities from here on count the same. It prefers
     # papers that differ from each other.
     idea_probability: float = 0.8
-    idea_similarity: float = 0.6  # cosine from which a paper repeats another
+    idea_similarity: float = 0.6  # cosine from which a paper repeats another, in mode diversity too unless mode is seed
     bm25_k1: float = 1.2  # G4: how soon a repeated word stops counting
     recency_steps: tuple[tuple[int, float], ...] = (
         (14, 1.0),

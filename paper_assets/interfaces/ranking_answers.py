@@ -230,7 +230,9 @@ def _first_author(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
-def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:
+def explained_rank(
+    warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None, numbers: bool = True
+) -> dict[str, Any]:
     """Explain the rank of a paper that was considered for a day's list, or why a filter removed it.
 
     Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that was not considered: see `explanation`.
@@ -244,7 +246,9 @@ def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: da
         missing = what_was_missing(standing.ranked["paper_id"], rows, standing.header)
         known = papers_by_id(warehouse, [standing.ranked["paper_id"]]).to_pylist()
         texts = _texts(known[0]) if known else None
-        sentences = why(standing.ranked, standing.header, scored=len(rows), missing=missing, texts=texts)
+        sentences = why(
+            standing.ranked, standing.header, scored=len(rows), missing=missing, texts=texts, numbers=numbers
+        )
     return {
         "day": f"{standing.day}",
         "profile": profile,
@@ -255,13 +259,17 @@ def explained_rank(warehouse: Warehouse, profile: str, paper_id: str, *, day: da
     }
 
 
-def explanation(warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None) -> dict[str, Any]:
+def explanation(
+    warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None, numbers: bool = True
+) -> dict[str, Any]:
     """Explain the rank of any stored paper, or why it is not in the list: score, filter, date or category.
+
+    `numbers`: whether the sentences include those with the numbers.
 
     Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that is not stored.
     """
     try:
-        return explained_rank(warehouse, profile, paper_id, day=day)
+        return explained_rank(warehouse, profile, paper_id, day=day, numbers=numbers)
     except PaperNotFound:
         stored = find_paper(warehouse, str(split_paper_id(paper_id)[0]))
         if stored is None:

@@ -74,7 +74,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     reasons += [AVOIDED_TOPIC for tags in result.rows.column("tags").to_pylist() if avoided_topic(tags)]
     return Preview(
         ranking=edited,
-        warnings=tuple(warnings_of(warehouse, profile, task)),
+        warnings=(*warnings_of(warehouse, profile, task), *header["notes"]),
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},
         left_out=Counter(reason.partition(":")[0] for reason in reasons),

@@ -287,7 +287,7 @@ def _stored_header(
         **_questions(warehouse, profile, found, task, model=model),
         "code_version": CODE_VERSION,
         "generated_at": now.isoformat(timespec="seconds"),
-        "warnings": warnings_of(warehouse, profile, task),
+        "warnings": [*warnings_of(warehouse, profile, task), *found.header["notes"]],
         "output_path": None,
     }
 

@@ -14,8 +14,8 @@ from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.filters import FILTERS
 from paper_assets.ranking.final_list import match_of, order_value, points_on_topic
 from paper_assets.ranking.levels import LIKELY, learned_of, level_of_row, probability_of
-from paper_assets.ranking.scoring import REWARDED, final_scores
-from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, IN_WORDS, NEAR_AVOIDED, avoided_topic, tag_in_words
+from paper_assets.ranking.scoring import final_scores
+from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, avoided_topic, tag_in_words
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent
@@ -33,12 +33,6 @@ ADDED_IN_WORDS = {
     "bonus": "ranking mode and purpose",
     "soft_penalty": "keywords you avoid",
     "diversity_penalty": "similar to a paper higher up",
-}
-_METHODS_IN_WORDS = {
-    "embedding": "by the meaning and words of title and abstract",
-    "embedding+llm": "by a language model, which was asked because the meaning alone left it open",
-    "keyword": "by keywords only, because the embedding model could not be loaded",
-    "profile_free": "not judged, because there is no profile",
 }
 LEARNED_IN_WORDS = "what your ratings taught"
 PARTS_IN_WORDS = {**DIMENSIONS_IN_WORDS, LEARNED: LEARNED_IN_WORDS, **ADDED_IN_WORDS}
@@ -70,71 +64,22 @@ def why(
     scored: int,
     missing: str | None = None,
     texts: tuple[str, str] | None = None,
+    numbers: bool = True,
 ) -> list[str]:
-    """Explain a row in sentences: its place, what each dimension adds, bonus, penalties, tags and what is missing.
+    """Explain a row in sentences: its place, the reason, what is missing, and the numbers if they are asked for.
 
-    `scored` is the number of ranked papers. `missing` is the last sentence for a paper that is not in the list
+    `scored` is the number of ranked papers. `missing` is the sentence for a paper that is not in the list
     (`what_was_missing`). `texts` are title and abstract, in which the words of the interest are looked up (None: no
     words are named).
     """
-    return [
-        *_place_in_words(row, header, scored=scored),
-        *_dimensions_in_words(row, header, texts),
-        *_additions_in_words(row, header),
-        *([missing] if missing else []),
-    ]
-
-
-def _place_in_words(row: Mapping[str, Any], header: Mapping[str, Any], *, scored: int) -> list[str]:
-    """Return the place and the number that the list is ordered by."""
-    if match_of(row, header) is None:
-        return [f"Place {row['rank']} of {scored} with a score of {row['final']:.3f}."]
-    return [f"Place {row['rank']} of {scored}. {_match_in_words(row, header)}"]
-
-
-def _dimensions_in_words(row: Mapping[str, Any], header: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
-    """Return what each dimension adds to the score, the largest first, with the parts of the relevance."""
-    weights, sentences = header["weights"], list[str]()
-    added = {name: weights[name] * row[name] for name in DIMENSIONS if weights[name]}
-    for name in sorted(added, key=lambda name: -added[name]):
-        words, note, value = DIMENSIONS_IN_WORDS[name], "", f"{row[name]:.2f} of 1"
-        if name == "semantic_relevance":
-            value = percent(row[name])  # as everywhere else
-            note = f", judged {_METHODS_IN_WORDS[row['evaluation_method']]}"
-        elif _as_every_paper(name, row):
-            note = ", as every paper has: the profile names none"
-        sentences.append(
-            f"{words[0].upper()}{words[1:]}: {added[name]:.3f} ({value}, weight {weights[name]:.2f}{note})."
-        )
-        if name == "semantic_relevance":
-            sentences += _relevance_in_words(row, header)
-            sentences += _words_found(row, texts)
-            sentences += _must_keyword_in_words(row, header)
-            if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
-                sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
-            sentences += _learned_in_words(row, weights[name], texts)
-    return sentences
-
-
-def _additions_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return the bonus, the penalties, the tags and the place for an interest."""
-    sentences = []
-    if row["bonus"]:
-        sentences.append(_bonus_in_words(row, header["ranking_mode"]))
-    if row["soft_penalty"]:
-        sentences.append(f"Keywords you avoid ({', '.join(row['penalty_keywords'])}) take {-row['soft_penalty']:.2f}.")
-    if row["diversity_penalty"]:
-        sentences.append(f"Its similarity to a paper higher up takes {-row['diversity_penalty']:.2f}.")
-    in_words = IN_WORDS | CONTRASTIVE_IN_WORDS
-    if near := [tag.partition(":")[2] for tag in row["tags"] if tag.startswith(NEAR_AVOIDED)]:
-        sentences.append(f"It is near to what you avoid ({near[0]}), which lowers the probability.")
-    notes = [in_words[tag] for tag in row["tags"] if tag in in_words]
-    if notes:
-        sentences.append(f"Notable: {', '.join(notes)}.")
-    if row["paper_id"] in (header.get("interest_places") or {}):
-        nearest = header["interest_places"][row["paper_id"]]
-        sentences.append(f"It has its place for your interest in {nearest}, which no other paper shown serves.")
-    return sentences
+    said = reason(row, header, texts)
+    sentences = [f"Place {row['rank']} of {scored}.", f"{said[:1].upper()}{said[1:]}"]
+    if "CONSIDERED_BEFORE" in row["tags"] and row["evaluation_method"] != "embedding+llm":
+        sentences.append("An earlier list considered it and did not show it, which lowers the probability.")
+    sentences += [*_learned_in_words(row, texts), missing or ""]
+    if numbers:
+        sentences += [f"The {order_name(header)} is {order_as_sum(row, header)}.", *_relevance_in_words(row, header)]
+    return list(filter(None, sentences))
 
 
 _MOST_OF_A_TOPIC = 60  # characters
@@ -282,13 +227,6 @@ def order_as_sum(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
     return f"{match:.2f} = {' '.join(terms).removeprefix('+')}"
 
 
-def _match_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> str:
-    """Return the match as a sentence with its parts: the log odds that it is on topic, then the others."""
-    terms = [f"{points:+.2f} for {words}" for _, words, points in order_parts(row, header)]
-    listed = " and ".join(filter(None, (", ".join(terms[:-1]), terms[-1])))
-    return f"The list is ordered by the match. Here it is {order_value(row, header):+.2f}: {listed}."
-
-
 def why_removed(reason: str) -> str:
     """Return a filter's reason as a sentence."""
     return f"Not ranked: {removed_in_words(reason)}."
@@ -336,43 +274,12 @@ def _relevance_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> li
     return sentences
 
 
-def _words_found(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
-    """Return which words of the nearest interest or liked title are in title and abstract; empty if none count."""
-    if texts is None or not row.get("nearest") or not row.get("words"):
-        return []
-    terms_by_field = zip(matched_terms(row["nearest"], *texts), ("in its title", "in its abstract"), strict=True)
-    named = [f"{', '.join(f'“{term}”' for term in terms[:_NAMED])} {place}" for terms, place in terms_by_field if terms]
-    of = "the title that you like" if nearest_is_liked(row) else "that interest"
-    return [f"Words of {of}: {'; '.join(named)}."] if named else []
-
-
-def _must_keyword_in_words(row: Mapping[str, Any], header: Mapping[str, Any]) -> list[str]:
-    """Return that a must keyword raised the probability; empty without a match, and for a verdict of the LLM."""
-    raised = header.get("preference_weight") is not None and row["evaluation_method"] != "embedding+llm"
-    if not (raised and _TAG_OF_WISH["must_keywords"] in row["tags"]):
-        return []
-    return ["One of your keywords raises the probability, most of all in the title."]
-
-
-def _bonus_in_words(row: Mapping[str, Any], mode: str) -> str:
-    """Return how much the mode and the purpose add, and why."""
-    survey = "SURVEY" in row["tags"]
-    if mode in REWARDED:
-        reason = f"The mode {mode} and the purpose literature_review add" if survey else f"The mode {mode} adds"
-    else:
-        reason = "The purpose literature_review adds"
-    return f"{reason} {row['bonus']:.3f}{', because it is a survey' if survey else ''}."
-
-
-def _learned_in_words(row: Mapping[str, Any], weight: float, texts: tuple[str, str] | None) -> list[str]:
+def _learned_in_words(row: Mapping[str, Any], texts: tuple[str, str] | None) -> list[str]:
     """Return by how much ratings changed the probability, with the words and the rated papers that explain it."""
     learned = learned_of(row)
     if not learned:
         return []
-    change = (
-        f"Your ratings moved that by {100 * learned:+.1f} points to {percent(probability_of(row))}, "
-        f"{weight * learned:+.3f} of the score"
-    )
+    change = f"Your ratings moved the probability by {100 * learned:+.1f} points to {percent(probability_of(row))}"
     explanations = []
     if row.get("learned_words"):
         forms = commonest_forms(texts or (), [word[1:] for word in row["learned_words"]])

@@ -13,11 +13,12 @@ If relevance is a probability p (in every interest mode except `seed`), the rule
 2. Levels. Likely papers precede all others, whatever else these bring. Papers below the lowest probability (`floor`)
    are not listed.
 3. Variety. In the ranking mode `diversity`, and for idea_generation, a paper similar to one placed above it loses
-   points (`scoring.py`).
+   points (`scoring.py`). In the ranking mode `novelty`, likely papers of one level are ordered by day, newest first.
 4. People. Likely papers by followed authors are always in the list, instead of the lowest ones.
 5. Interests. An interest with a likely paper, but none in the list, gets the place of the lowest paper that can leave,
    if its paper is about as likely (`_with_every_interest`); at most a third of the places.
-6. Contrast. If the profile asks for a contrastive paper, it gets the last place (`contrast.py`).
+6. Contrast. If the profile asks for a contrastive paper, a likely one that contrasts gets the last place
+   (`contrast.py`).
 
 Without a floor (mode `seed`, or no profile) the final score alone decides.
 """
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from paper_assets.profile import RankingOptions
 from paper_assets.ranking.contrast import Contrast, contrastive_paper
-from paper_assets.ranking.levels import LIKELY, probability_of
+from paper_assets.ranking.levels import LEVELS, LIKELY, probability_of
 from paper_assets.ranking.preferences import log_odds, shifted
 from paper_assets.ranking.scoring import best_first, final_scores, repeating
 from paper_assets.ranking.traits import Taxonomy
@@ -43,6 +44,10 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+CHANGES_NOTHING = {
+    "novelty": "the mode novelty changes nothing here: the likely papers are of one day or in the order of their days",
+    "diversity": "the mode diversity changes nothing here: no likely paper is similar to one above it",
+}
 _ABOUT_AS_LIKELY = 0.05  # by how much less likely a paper may be than the one whose place it gets
 _RELEVANCE = DIMENSIONS.index("semantic_relevance")
 
@@ -154,6 +159,7 @@ class FinalList:
         diversity_penalty: (n,) the part of them that variety subtracts, 0 or less.
         interest_places: the interest that a row has its place for, by row number.
         contrast: the contrastive paper, which has the last place; None: there is none.
+        notes: sentences for the reader on settings that changed nothing.
     """
 
     order: Rows
@@ -162,6 +168,7 @@ class FinalList:
     diversity_penalty: Floats
     interest_places: dict[int, int]
     contrast: Contrast | None
+    notes: tuple[str, ...] = ()
 
 
 def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfig, taxonomy: Taxonomy) -> FinalList:
@@ -170,22 +177,30 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
     If a contrastive paper is requested, the other places are filled first; if no paper contrasts with them, the list is
     filled without one.
     """
-    shown = min(options.top_k, int(scored.possible.sum()))
+    shown, notes = min(options.top_k, int(scored.possible.sum())), list[str]()
     listed = _filled(scored, options.top_k - options.include_contrastive, options=options, scoring=scoring)
+    if scored.floor is not None and shown and options.ranking_mode in CHANGES_NOTHING:
+        plain = options.model_copy(update={"ranking_mode": "balanced"})
+        usual = list_order(scored, options=plain, scoring=scoring)[:shown]
+        if np.array_equal(usual, list_order(scored, options=options, scoring=scoring)[:shown]):
+            notes.append(CHANGES_NOTHING[options.ranking_mode])
     if options.include_contrastive:
+        worth_reading = scored.possible if scored.floor is None else scored.likely
         contrast = contrastive_paper(
             scored.texts,
-            listed.order[: int(scored.possible.sum())],
+            listed.order[: max(options.top_k - 1, int(worth_reading.sum()))],
             chosen=options.top_k - 1,
             kind=options.contrastive_type,
             taxonomy=taxonomy,
         )
         if contrast is None:
             listed = _filled(scored, options.top_k, options=options, scoring=scoring)
+            if shown:
+                notes.append(f"no likely paper contrasts with the list in its {options.contrastive_type}")
         else:
             order = np.insert(np.delete(listed.order, contrast.place), options.top_k - 1, listed.order[contrast.place])
             listed = replace(listed, order=order, contrast=contrast)
-    return replace(listed, shown=shown)
+    return replace(listed, shown=shown, notes=tuple(notes))
 
 
 def list_order(scored: Scored, *, options: RankingOptions, scoring: ScoringConfig) -> Rows:
@@ -199,6 +214,7 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
     places = min(places, int(possible.sum()))
     final, penalty = scored.final(scoring), np.zeros(len(scored.bonus))
     deduction = scoring.diversity_penalty if options.ranking_mode == "diversity" or scored.probability_cap else 0.0
+    similarity = scoring.diversity_similarity if scored.floor is None else scoring.idea_similarity
     if scored.vectors is not None and deduction:
         lowered = scored.final(scoring, diversity_penalty=deduction)
         standing, fallen = _standings(scored, final, lowered)
@@ -209,10 +225,14 @@ def _filled(scored: Scored, places: int, *, options: RankingOptions, scoring: Sc
             days=scored.days,
             paper_ids=scored.paper_ids,
             places=places,
-            similarity=scoring.idea_similarity if scored.probability_cap else scoring.diversity_similarity,
+            similarity=similarity,
         )
         penalty, final = np.where(repeats, deduction, 0.0), np.where(repeats, lowered, final)
     keys = [] if scored.floor is None else [_tiers(scored), scored.match(final)]
+    if keys and options.ranking_mode == "novelty":
+        very_likely = scored.likely & (scored.relevance >= LEVELS[0].least)
+        known = np.where(np.isnan(scored.days), -np.inf, scored.days)
+        keys[1:1] = [very_likely.astype(np.float64), np.where(scored.likely, known, 0.0)]
     order = best_first(final, scored.days, scored.paper_ids, before=keys)
     people = np.zeros(len(order), dtype=bool) if scored.followed is None else scored.followed & scored.likely
     best = np.concatenate([order[people[order]], order[~people[order]]])[:places]

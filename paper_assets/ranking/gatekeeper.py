@@ -110,7 +110,7 @@ def rank_papers(
         candidates=rows,
         now=now,
         input_count=len(records),
-        warnings=[*warnings, *task.warnings],
+        warnings=[*warnings, *task.warnings, *ranking.header["notes"]],
     )
 
 

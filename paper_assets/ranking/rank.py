@@ -180,6 +180,7 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
             **_preference_header(scored, content),
             **_lanes(candidates, relevance, listed),
             "contrastive_info": listed.contrast.info if listed.contrast else None,
+            "notes": list(listed.notes),
             "comparison_notes": _notes(candidates, listed, vectors, scoring=scoring),
             **_check_record(check, verifier),
         },

@@ -67,7 +67,7 @@ def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
         ("recency", 0.2),
         ("soft_penalty", -0.15),
     ]
-    assert entry.why[0] == "Place 1 of 1 with a score of 0.440."
+    assert entry.why[0] == "Place 1 of 1."
     assert [link.label for link in entry.links] == ["arXiv", "PDF", "HTML", "Code"]
     assert entry.tags == (("VERY_RECENT", "very recent"),)
 

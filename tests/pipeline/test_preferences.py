@@ -85,7 +85,7 @@ def test_what_ratings_teach_moves_unrated_papers_and_is_explained_and_recomputes
     assert np.abs(final - after.rows.column("final").to_numpy()).max() < 1e-12
     [row] = [row for row in after.rows.to_pylist() if row["paper_id"] == "2603.00110"]
     reasons = " ".join(why(row, after.header, scored=after.rows.num_rows))
-    assert "Your ratings moved that by +" in reasons and "which you rated" in reasons
+    assert "Your ratings moved the probability by +" in reasons and "which you rated" in reasons
     assert set(row["learned_near"]) <= {f"2603.{100 + at:05d}" for at in range(10)}
     moves = changes_between(before.rows, after.rows, headers=(before.header, after.header), removed={}).moves
     assert sum("what your ratings taught" in move.reason for move in moves) > len(moves) / 2

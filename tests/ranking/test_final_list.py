@@ -209,17 +209,27 @@ def test_the_match_that_is_shown_is_capped_for_ideas() -> None:
     assert [match_of(row, header) for row in rows] == pytest.approx([-np.log(4), 0, np.log(4), np.log(4)])
 
 
-def test_for_ideas_papers_that_are_somewhat_alike_are_kept_apart() -> None:
-    vectors = np.array(
-        [[1, 0, 0], [0.7, 0.714, 0], [0, 0, 1]], dtype=np.float32
-    )  # cosine .7: not yet a repetition elsewhere
+def test_for_ideas_and_variety_papers_that_are_somewhat_alike_are_kept_apart() -> None:
+    vectors = np.array([[1, 0, 0], [0.7, 0.714, 0], [0, 0, 1]], dtype=np.float32)  # cosine .7
     papers = scored([0.79, 0.78, 0.6], vectors=vectors)
-    assert listed(papers, ranking_mode="diversity").diversity_penalty.tolist() == [0.0, 0.0, 0.0]
-    assert listed(replace(papers, probability_cap=0.8)).diversity_penalty.tolist() == [
-        0.0,
-        SCORING.diversity_penalty,
-        0.0,
-    ]
+    lowered = [0.0, SCORING.diversity_penalty, 0.0]
+    assert listed(papers, ranking_mode="diversity").diversity_penalty.tolist() == lowered
+    assert listed(replace(papers, probability_cap=0.8)).diversity_penalty.tolist() == lowered
+    assert not any(listed(replace(papers, floor=None), ranking_mode="diversity").diversity_penalty)  # mode seed
+
+
+def test_novelty_puts_the_newest_first_among_papers_of_a_level_and_says_if_that_changes_nothing() -> None:
+    papers = replace(scored([0.95, 0.92, 0.6, 0.7, 0.3]), days=np.array([1.0, 2.0, 3.0, 2.0, 9.0]))
+    newest = listed(papers, ranking_mode="novelty", top_k=5)
+    assert newest.order.tolist() == [1, 0, 2, 3, 4]
+    assert newest.notes == ()
+    assert "novelty changes nothing" in listed(scored([0.95, 0.92]), ranking_mode="novelty").notes[0]
+    assert "diversity changes nothing" in listed(scored([0.95, 0.92]), ranking_mode="diversity").notes[0]
+
+
+def test_a_missing_contrast_is_announced() -> None:
+    (note,) = listed(scored([0.95, 0.92]), include_contrastive=True).notes
+    assert note == "no likely paper contrasts with the list in its method"
 
 
 def test_the_verifier_is_asked_in_the_order_of_the_list() -> None:

@@ -134,12 +134,16 @@ def explain(
     profile: ProfileName,
     paper_id: PaperId,
     day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Add the numbers from which the place can be recomputed.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain the rank of a paper for a profile, or why it is not in the list."""
     warehouse = open_warehouse()
     check_profile(warehouse, profile, read_settings().profiles_dir)
-    explained = explanation(warehouse, profile, paper_id, day=parse_day(day, "--day") if day else None)
+    chosen = parse_day(day, "--day") if day else None
+    explained = explanation(warehouse, profile, paper_id, day=chosen, numbers=numbers or as_json)
     if as_json:
         return print_json(explained)
     title = (explained["candidate"] or {}).get("title", "")
