@@ -23,7 +23,6 @@ from paper_assets.profile import ProfileContent, RankingOptions
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.settings import ScoringConfig
 from paper_assets.sources.paper_fields import DATA_SET, MAY_NAME_PAGE, project_page
-from paper_assets.text.forward_index import IndexedTexts
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -56,17 +55,13 @@ def has_repository(table: pa.Table) -> Bools:
     return pc.not_equal(urls, "").to_numpy() & ~data
 
 
-def has_project_page(table: pa.Table, *, among: Bools, texts: IndexedTexts | None = None) -> Bools:
+def has_project_page(table: pa.Table, *, among: Bools) -> Bools:
     """Return (n,) whether the comment or abstract names a project page; false for papers outside the mask `among` (n,).
 
-    Only papers with a word that a project page needs are read one by one. `texts` are indexed titles and abstracts, if
-    there are any; they remember which texts contain such a word, which is faster than searching abstracts again.
+    Only papers with a word that a project page needs are read one by one.
     """
     named = [table.column(name) for name in ("comment", "abstract")]
-    may_name_page = _may_name_page(named[0]) | (
-        _may_name_page(named[1]) if texts is None else texts.holding(MAY_NAME_PAGE)
-    )
-    rows = np.flatnonzero(among & may_name_page)
+    rows = np.flatnonzero(among & (_may_name_page(named[0]) | _may_name_page(named[1])))
     pages = [project_page(*texts) for texts in zip(*(column.take(rows).to_pylist() for column in named), strict=True)]
     has_page = np.zeros(table.num_rows, dtype=bool)
     has_page[rows] = [page is not None for page in pages]
@@ -74,7 +69,7 @@ def has_project_page(table: pa.Table, *, among: Bools, texts: IndexedTexts | Non
 
 
 def _may_name_page(texts: pa.ChunkedArray) -> Bools:
-    named: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE).fill_null(False).to_numpy()
+    named: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE, ignore_case=True).fill_null(False).to_numpy()
     return named
 
 

@@ -280,7 +280,7 @@ def _facts(
     wanted = SURVEY_TITLES if own and options.purpose == "literature_review" else ()
     ages = ages_in_days(candidates, task.as_of)
     repository = has_repository(candidates)
-    page = has_project_page(candidates, among=~repository, texts=words)
+    page = has_project_page(candidates, among=~repository)
     ids = candidates.column("paper_id").to_pylist() if pdf_names else []
     downloaded = among(candidates, local_pdfs(ids, pdf_names) if pdf_names else ())
     facts = DimensionFacts(

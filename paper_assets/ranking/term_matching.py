@@ -176,9 +176,7 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
     """
     count = len(words)
     scores = np.full((len(texts), count), np.nan)
-    before = np.concatenate(([0], np.cumsum(words.whole.times)))
-    length = (before[words.whole.starts[1:]] - before[words.whole.starts[:-1]])[words.whole.at]
-    paper_length = np.sqrt(np.maximum(length, _SHORTEST))
+    paper_length = np.sqrt(np.maximum(words.whole.lengths, _SHORTEST))
     terms_by_text = [terms_of(text) for text in texts]
     terms_of_all = list(dict.fromkeys(term for terms in terms_by_text for term in terms))
     times = _times_of(terms_of_all, words)
