@@ -20,6 +20,7 @@ from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent
 from paper_assets.text.sentences import cut_with_ellipsis
+from paper_assets.text.statements import topic_in
 from paper_assets.text.words import asks, commonest_forms, normal_form, singular, words_in
 from paper_assets.weights import DIMENSIONS
 
@@ -121,6 +122,7 @@ _BRIEF = {"CODE_AVAILABLE": "code", "PROJECT_PAGE": "project page", "SURVEY": "s
 
 def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     """Return where an interest, or else which of its words, are in title and abstract, and which are in neither."""
+    interest = topic_in(interest)
     topic = cut_with_ellipsis(interest, _MOST_OF_A_TOPIC)
     if texts is None:
         return [f"near to {topic}"]

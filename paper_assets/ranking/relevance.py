@@ -43,9 +43,8 @@ from paper_assets.ranking.term_matching import PaperWords, similarity_by_words, 
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.acronyms import long_forms
 from paper_assets.text.forward_index import IndexedTexts
-from paper_assets.text.introductions import without_introduction
-from paper_assets.text.statements import read_statement
-from paper_assets.text.words import FRAMING_WORDS, SMALL_WORDS, in_usual_spelling, normal_form
+from paper_assets.text.statements import topic_in
+from paper_assets.text.words import SMALL_WORDS, in_usual_spelling, normal_form
 
 
 def interest_text(interests: Interests, *, repeats: Sequence[int]) -> str:
@@ -456,18 +455,8 @@ def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
 
 
 def topic_of(interest: str) -> str:
-    """Return what papers are compared with for an interest: its topic, however it is introduced and spelled.
-
-    Acronyms are written out, and words that frame the topic are left out.
-    """
-    text = without_introduction(interest)
-    reading = read_statement(text)
-    if len(reading.wanted) == 1 and not reading.authors:
-        text = reading.wanted[0]
-    words = text.split()
-    while len(words) > 1 and words[0].casefold().strip(",") in FRAMING_WORDS:
-        words = words[1:]
-    return in_usual_spelling(long_forms(" ".join(words)))
+    """Return what papers are compared with for an interest: its topic in usual spelling, acronyms written out."""
+    return in_usual_spelling(long_forms(topic_in(interest)))
 
 
 def _interests_view(interests: Interests, weights: tuple[float, float, float]) -> View:

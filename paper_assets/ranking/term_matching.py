@@ -1,6 +1,6 @@
 """Match the words of interests in papers, and compute TF-IDF cosines to liked papers (SPEC G17).
 
-The terms of an interest are its words and its pairs of adjacent words, without an introduction such as "papers on".
+The terms of an interest are its words and its pairs of adjacent words.
 
 - A word matches its singular and plural and its British and American spelling. A derived form (`optimizers` for
   `optimize`) counts half.
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, paper_texts
 from paper_assets.text.acronyms import acronyms_of_phrases, spelled_out
 from paper_assets.text.forward_index import IndexedTexts, indexed
-from paper_assets.text.introductions import without_introduction
 from paper_assets.text.words import (
     FRAMING_WORDS,
     asks,
@@ -132,7 +131,6 @@ def terms_of(text: str) -> list[Term]:
     The words of a pair have no punctuation or small word between them. An acronym is replaced by the words that it
     stands for.
     """
-    text = without_introduction(text)
     framed = any(asks(word) and word not in FRAMING_WORDS for word in words_in(text))
     terms: dict[tuple[str, str | None], Term] = {}
     first_spelling: dict[str, str] = {}  # as the text spells a word first

@@ -5,7 +5,6 @@ topics.
 import re
 from collections.abc import Iterator, Sequence
 
-from paper_assets.text.introductions import without_introduction
 from paper_assets.text.statement_parts import (
     BRACKET,
     Found,
@@ -55,7 +54,6 @@ def _without_frame(text: str) -> str:
         lead = level["words"] + " " if level else ""
         body = rest[level.end() :] if level else rest
         shorter = expression("frames").sub("", expression("leads").sub("", body, count=1), count=1).strip(" ,;:")
-        shorter = without_introduction(shorter).strip()
         if lead + shorter == rest or not shorter:
             return rest if shorter else ""
         rest = lead + shorter

@@ -73,6 +73,12 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
     return _reading(found, statement_language(cleaned), notes)
 
 
+def topic_in(interest: str) -> str:
+    """Return the topic of an interest, however it is introduced ("I work on …"): words that frame it are left out."""
+    reading = read_statement(interest)
+    return reading.wanted[0] if len(reading.wanted) == 1 and not reading.authors else interest
+
+
 def _reading(found: "Found", language: str | None, notes: list[str]) -> Reading:
     topics = list(found.topics.values())
     if any(mode.wanted and not context for _, mode, context in topics):  # "I work on speech." before real topics

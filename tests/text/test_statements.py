@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
+from paper_assets.text.statements import LONGEST_STATEMENT, read_statement, topic_in
 
 CATEGORIES = {"cs.cl": "cs.CL", "cs.cv": "cs.CV", "number theory": "math.NT", "algebraic geometry": "math.AG"}
 
@@ -155,3 +155,58 @@ def test_the_name_of_a_category_is_one_topic() -> None:
 )
 def test_a_short_text_in_another_language_is_told_from_an_english_one_with_names(text: str, language: str) -> None:
     assert read_statement(text).language == language
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "I work on",
+        "I'm also interested in",
+        "we are mainly working with",
+        "I would like to read more about",
+        "I’m looking for recent papers on",
+        "Anything new on",
+        "new work about",
+        "papers that",
+        "My thesis is on",
+        "our lab works on",
+        "keen on",
+        "interested  in",
+        "Please keep me posted on",
+        "Show me recent papers about",
+        "What's new in",
+        "I care about",
+        "I want to know how people are trying to",
+    ],
+)
+def test_the_words_that_introduce_an_interest_are_left_out(introduction: str) -> None:
+    assert topic_in(f"{introduction} graph neural networks") == "graph neural networks"
+
+
+@pytest.mark.parametrize(
+    "interest",
+    [
+        "research agents",
+        "news recommendation",
+        "literature review automation",
+        "papers with code",
+        "work stealing",
+        "study design",
+        "people counting",
+        "how agents plan",
+        "needle-in-a-haystack tests",
+        "new physics",
+        "likelihood",
+        "papers",
+    ],
+)
+def test_a_topic_stays_as_it_is_and_nothing_becomes_empty(interest: str) -> None:
+    assert topic_in(interest) == interest
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["I want to ", "papers on ", "any new ", "my lab works ", "i very ", "show me ", "how people are trying to "],
+)
+def test_a_text_of_nothing_but_introductions_ends(part: str) -> None:
+    assert topic_in(part * 1_000).strip()
