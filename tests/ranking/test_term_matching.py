@@ -68,14 +68,6 @@ def test_a_derived_form_adds_nothing_to_the_word_itself_and_counts_more_in_the_t
     assert word == both > title > abstract > 0
 
 
-def test_words_that_introduce_an_interest_are_not_looked_for() -> None:
-    papers = [("Optimal transport", "words"), ("I work on papers", "interested in anything new")]
-    asked = ["optimal transport", "I work on optimal transport", "anything new about optimal transport"]
-    found = scores(papers, *asked)
-    assert found[0, 0] > 0 and np.array_equal(found, found[:, :1].repeat(3, axis=1))
-    assert matched_terms(asked[1], *papers[1]) == ((), ())
-
-
 @pytest.mark.parametrize(
     ("british", "american"),
     [
