@@ -42,12 +42,12 @@ from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
 
 
-def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | None) -> str:
+def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | None, fetched: bool = True) -> str:
     """Return how many papers of the window are new since the list before, and how many were filtered out, by reason,
-    most frequent first. `days` of the window; None: it is not known.
+    most frequent first. `days` of the window; None: it is not known. `fetched`: a source was asked about the window.
     """
     if not papers:
-        return "No new papers."
+        return "No new papers." if fetched else "Its days were never fetched, so what is new is unknown."
     within = f" in the last {days} days" if days and days > 1 else ""
     counted = "1 new paper" if papers == new == 1 else f"{papers:,} new papers"
     if new < papers:
@@ -136,7 +136,8 @@ class DigestRows:
     `papers`: by id, those listed and those in the changes, as far as they are stored. `candidates`: the rows of the
     window. `changes`: (since when, what changed). `answers`: as in `stores.retrievals`. `decided_at`: when a person
     last decided on one of the rewrites. `content`: the profile for which the list was made, None if it is unknown.
-    `new`: how many of the candidates the list before did not have; None: all.
+    `new`: how many of the candidates the list before did not have; None: all. `fetched`: whether a source was ever
+    asked about the window.
     """
 
     ranking: StoredRanking
@@ -148,6 +149,7 @@ class DigestRows:
     decided_at: datetime | None = None
     content: ProfileContent | None = None
     new: int | None = None
+    fetched: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,7 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
             reasons_of(stored.candidates),
             new=len(stored.candidates) if stored.new is None else stored.new,
             days=stored.content.feed.window_days if stored.content else None,
+            fetched=stored.fetched,
         ),
         entries=listed,
         more_likely=more,

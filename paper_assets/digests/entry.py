@@ -419,6 +419,11 @@ class DigestEntry:
     contrast: ContrastEntry | None
     versions: tuple[Version, ...]
 
+    @property
+    def url(self) -> str | None:
+        """The paper's page at its source."""
+        return self.links[0].url if self.links else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperLine:

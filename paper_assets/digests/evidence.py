@@ -8,7 +8,9 @@ from typing import Any
 from paper_assets.digests.plain_text import in_words, lead, web_address
 from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.retrieval.cited_answer import (
+    NEAREST,
     NOT_CHECKED,
+    UNANSWERED,
     Footnote,
     NumberedSentence,
     answer_from_record,
@@ -72,11 +74,13 @@ class AnswerEntry:
     """An answer in sentences by side (one without a name if it is not divided), and its quotations; without a language
     model the quotations alone.
 
-    `by`: who wrote it, and how many sentences that no quotation supports were left out.
+    `verdict`: that the stored papers do not answer the question; then the quotations are the nearest sentences. `by`:
+    who wrote it, and how many sentences that no quotation supports were left out.
     """
 
     sides: tuple[tuple[str, tuple[AnswerSentence, ...]], ...]
     quotations: tuple[Quotation, ...]
+    verdict: str
     by: str
 
 
@@ -123,7 +127,8 @@ def _written(record: Mapping[str, Any]) -> AnswerEntry:
         sides=tuple((side, tuple(map(_sentence, sentences))) for side, sentences in shown.sides)
         if answer.kind == "written"
         else (),
-        quotations=tuple(map(_quotation, shown.footnotes)),
+        quotations=tuple(map(_quotation, shown.footnotes or shown.nearest)),
+        verdict="" if shown.footnotes else f"{UNANSWERED} {NEAREST}" if shown.nearest else UNANSWERED,
         by=one_line(f"{by}."),
     )
 

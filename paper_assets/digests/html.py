@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import Part
-from paper_assets.digests.plain_text import in_words, weekday
+from paper_assets.digests.plain_text import in_words, long_day
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.tex import MathText, html_with_mathml, without_mathml
 
@@ -30,11 +30,6 @@ _COMMAND = re.compile(r"`((?:paper-assets|make|ollama|hf download) [^`\n]{1,300}
 def html_page(digest: Digest, *, desk: str | None = None) -> str:
     """Render the page as a file; `desk`: the URL of the same day on the desk."""
     return _template().render(digest=digest, day_in_words=long_day(digest.day), desk=desk)
-
-
-def long_day(day: date) -> str:
-    """Format a day as Friday, 13 March 2026."""
-    return f"{weekday(day)}, {in_words(day)}"
 
 
 def environment(loader: jinja2.BaseLoader | None = None) -> jinja2.Environment:

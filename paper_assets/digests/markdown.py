@@ -1,7 +1,7 @@
 """Render the digest, or papers to share, as Markdown readable as plain text. All values are escaped except URLs."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from paper_assets.digests.content import Digest
 from paper_assets.digests.entry import links_of
-from paper_assets.digests.plain_text import in_words, weekday
+from paper_assets.digests.plain_text import in_words, long_day
 from paper_assets.paper import Paper
 from paper_assets.text.abstracts import key_sentence
 from paper_assets.text.cleaning import one_line
@@ -24,8 +24,14 @@ _BEGINNING = re.compile(r"^(?:[-+=](?=[-+=\s]|$)|:(?=\s|$)|\d{1,9}[.)](?=\s|$))"
 
 def markdown_page(digest: Digest, *, desk: str | None = None) -> str:
     """Render the page as a file; `desk`: the URL of the same day on the desk."""
-    day_in_words = f"{weekday(digest.day)}, {in_words(digest.day)}"
-    return _template().render(digest=digest, day_in_words=day_in_words, desk=desk)
+    return _template(escaped=True).render(digest=digest, day_in_words=long_day(digest.day), desk=desk, summaries=None)
+
+
+def text_page(digest: Digest, *, desk: str | None, summaries: Mapping[str, str]) -> str:
+    """Render the same page to be read as it is, with nothing escaped, beginning with a sentence for each paper."""
+    return _template(escaped=False).render(
+        digest=digest, day_in_words=long_day(digest.day), desk=desk, summaries=summaries
+    )
 
 
 def paper_list(papers: Iterable[Paper]) -> str:
@@ -53,26 +59,25 @@ def _shown(value: Any) -> Any:
     return value if isinstance(value, Markup) else escape_markdown(str(value))
 
 
-def _address(url: str) -> Markup:
-    """Mark a URL as safe between the brackets of a link: `web_address` has removed what could end one."""
-    return Markup(url)  # noqa: S704
+def _linked(title: object, url: str | None) -> Markup:
+    """Write a title as a link where its address is known; `web_address` has removed from it what could end a link."""
+    text = escape_markdown(str(title))
+    return Markup(f"[{text}]({url})" if url else text)  # noqa: S704  # the title is escaped
 
 
-def _linked(paper: Any) -> Markup:
-    """Write the title of a paper or passage, as a link where its address is known."""
-    title = escape_markdown(str(paper.title))
-    return Markup(f"[{title}]({paper.url})" if paper.url else title)  # noqa: S704  # the title is escaped
+def _named(title: object, url: str | None) -> str:
+    return f"{title} <{url}>" if url else str(title)
 
 
 @cache
-def _template() -> jinja2.Template:
+def _template(*, escaped: bool) -> jinja2.Template:
     environment = jinja2.Environment(  # noqa: S701  # HTML's escapes would show; `finalize` does Markdown's
         loader=jinja2.PackageLoader("paper_assets", "digests"),
-        finalize=_shown,
+        finalize=_shown if escaped else None,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"in_words": in_words, "address": _address, "linked": _linked}
+    environment.filters |= {"in_words": in_words, "linked": _linked if escaped else _named}
     return environment.get_template("digest.md.jinja")

@@ -59,6 +59,11 @@ def weekday(day: date) -> str:
     return _WEEKDAYS[day.weekday()]
 
 
+def long_day(day: date) -> str:
+    """Format a day as Friday, 13 March 2026."""
+    return f"{weekday(day)}, {in_words(day)}"
+
+
 def web_address(url: str | None) -> str | None:
     """Return the URL if it is http(s) with a host and without credentials, escaped for every format; otherwise None."""
     try:

@@ -17,6 +17,7 @@ from paper_assets.pipeline.changes import changes_since
 from paper_assets.settings import Settings
 from paper_assets.stores.digest_inputs import Key, inputs_of_digests
 from paper_assets.stores.documents import retrievals_of
+from paper_assets.stores.harvests import was_fetched
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.profiles import last_good_profile, profile_version
 from paper_assets.stores.rankings import (
@@ -83,6 +84,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> DigestRows:
         decided_at=last_decision(warehouse, [item.item for item in rewrites]),
         content=ranked_for.content if ranked_for else None,
         new=new_in_window(warehouse, day, profile)[0],
+        fetched=was_fetched(warehouse, day),
     )
 
 

@@ -517,12 +517,14 @@ def shown_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, fro
     return _by_profile(spans, [(profile, day, frozenset(ids)) for profile, day, ids in rows])
 
 
-def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, list[str]]:
-    """Return the papers in the profile's lists of some days by rank, by day, for those that have a list with papers."""
+def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, dict[str, str]]:
+    """Return the papers in the profile's lists of some days by rank, by day, for those that have a list with papers;
+    each with the interest that it is nearest to.
+    """
     with warehouse.reading() as connection:
         rows = connection.execute(
             """
-            select day, list(paper_id order by rank)
+            select day, list((paper_id, coalesce(nearest, '')) order by rank)
             from rankings
             where profile = $profile and shown and list_contains($days::date[], day)
                 and day between list_min($days::date[]) and list_max($days::date[])
@@ -530,7 +532,7 @@ def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> d
             """,
             {"profile": profile, "days": list(days)},
         ).fetchall()
-    return dict(rows)
+    return {day: dict(papers) for day, papers in rows}
 
 
 @cache

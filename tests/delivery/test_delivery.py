@@ -244,7 +244,7 @@ def test_a_mail_is_text_and_inline_styles_and_no_link_leads_to_this_machine(out:
     found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
     assert "Quiet frogs & <!channel> @here [x](y)" in found.text and "\\" not in found.text
     assert "<style" not in found.html and "class=" not in found.html
-    addresses = re.findall(r'href="([^"]*)"', found.html) + re.findall(r"\S+://\S+", found.text)
+    addresses = re.findall(r'href="([^"]*)"', found.html) + re.findall(r"[^\s<>]+://[^\s<>]+", found.text)
     assert addresses and all(each.startswith("https://arxiv.org/") for each in addresses)
     public = out.settings.model_copy(update={"desk_url": "https://desk.example.org"})
     linked = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=public)

@@ -101,7 +101,7 @@ def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
 
 def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: str = "") -> PaperRow:
     """Return the row of a paper; `hit` is what a search says of it, `about` an interest whose words are marked."""
-    hits, stems = hit.hits if hit else (), frozenset(stems_in(about))
+    hits = hit.hits if hit else ()
     title = hit.title if hit else one_line(paper.title) or paper.paper_id
     abstract = hit.abstract if hit else one_line(paper.abstract)
     sentence = hit.passage if hit else result_sentence(abstract, _LONGEST_SENTENCE)
@@ -110,7 +110,7 @@ def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: str = "") -> P
     def marked(text: str, field: str) -> list[tuple[int, int]]:
         if hit:
             return [(each.start, each.end) for each in hits if each.field == field]
-        return spans_of_words(text, lambda word: stem(word.lower()) in stems) if stems else []
+        return spans_about(text, about)
 
     return PaperRow(
         paper_id=paper.paper_id,
@@ -155,6 +155,12 @@ def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     """Return the rows of a search's papers, in its order."""
     by_id = {paper_found.paper_id: paper_found for paper_found in papers}
     return [row_of(paper, hit=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
+
+
+def spans_about(text: str, about: str) -> list[tuple[int, int]]:
+    """Return where the words of a text are that an interest has too."""
+    stems = frozenset(stems_in(about))
+    return spans_of_words(text, lambda word: stem(word.lower()) in stems) if stems else []
 
 
 def spans_of_words(text: str, is_marked: Callable[[str], bool]) -> list[tuple[int, int]]:

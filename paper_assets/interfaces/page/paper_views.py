@@ -37,6 +37,7 @@ from paper_assets.interfaces.page.paper_rows import (
     rated_by,
     reader_of,
     row_of,
+    spans_about,
     stored_papers,
 )
 from paper_assets.interfaces.page.today import ratings_part
@@ -70,10 +71,9 @@ def show_why(request: Request) -> Response:
     explanation: dict[str, Any] = {"paper": None, "said": None}
     if typed and len(matches) <= 1:
         paper_id = matches[0][0] if matches else typed
-        explanation = {
-            "paper": row_of(paper) if matches and (paper := find_paper(desk.warehouse, paper_id)) else None,
-            "said": explained_paper(desk, profile, day, paper_id),
-        }
+        said = explained_paper(desk, profile, day, paper_id)
+        paper = find_paper(desk.warehouse, paper_id) if matches else None
+        explanation = {"paper": row_of(paper, about=said["nearest"]) if paper else None, "said": said}
     return page(request, "why.html.jinja", day=day, asked=typed, found=matches, **explanation)
 
 
@@ -85,7 +85,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId):
         outside = why_not_considered(desk.warehouse, profile, day, paper_id)
-        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": ()}
+        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "nearest": ""}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     value, name = None, ""
@@ -99,6 +99,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         "score_name": name,
         "parts": parts,
         "why": explained["why"],
+        "nearest": (score and score["nearest"]) or "",
     }
 
 
@@ -141,13 +142,14 @@ def show_paper(request: Request) -> Response:
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None
         rewrites = _rewrites(request, profile, paper.paper_id) if profile else []
+    about = explained["nearest"] if explained else ""
     return page(
         request,
         "paper.html.jinja",
         base=base_of(profile),
         paper=paper,
-        row=row_of(paper),
-        abstract=_paragraphs(paper.abstract),
+        row=row_of(paper, about=about),
+        abstract=_paragraphs(paper.abstract, about),
         authors=[name for author in paper.authors if (name := one_line(author))],
         affiliations=[name for affiliation in paper.affiliations if (name := one_line(affiliation))],
         shared=paper_list([paper]),
@@ -235,9 +237,12 @@ def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, 
     return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in of_paper]
 
 
-def _paragraphs(abstract: str) -> list[Markup]:
-    """Return the abstract's paragraphs; single line breaks are those of a terminal's width."""
-    return [with_parts(one_line(part)) for part in abstract.split("\n\n") if part.strip()]
+def _paragraphs(abstract: str, about: str) -> list[Markup]:
+    """Return the abstract's paragraphs with the words of an interest marked; single line breaks are those of a
+    terminal's width.
+    """
+    parts = [one_line(part) for part in abstract.split("\n\n") if part.strip()]
+    return [with_parts(part, spans_about(part, about)) for part in parts]
 
 
 def _has_words(paper: Paper, text: str) -> bool:

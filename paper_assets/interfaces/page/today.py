@@ -336,14 +336,16 @@ def show_week(request: Request) -> Response:
         lists, listed_before = list[ListOfDay](), set[str]()
         listed = listed_by_day(warehouse, profile, days)
         stored = papers_from_table(
-            papers_by_id(warehouse, sorted({paper_id for ids in listed.values() for paper_id in ids}))
+            papers_by_id(warehouse, sorted({paper_id for of_day in listed.values() for paper_id in of_day}))
         )
         papers = {paper.paper_id: paper for paper in stored}
         for day in days:
             ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in listed_before]
             listed_before.update(ids)
             left = [paper_id for paper_id in ids if paper_id not in ratings and paper_id not in seen]
-            rows = tuple(row_of(papers[paper_id]) for paper_id in (left if only_left else ids))
+            rows = tuple(
+                row_of(papers[paper_id], about=listed[day][paper_id]) for paper_id in (left if only_left else ids)
+            )
             lists.append(ListOfDay(day=day, rows=rows, left=len(left)))
     earlier = [ranked_day for ranked_day in all_days if days and ranked_day < days[-1]]
     later = [ranked_day for ranked_day in all_days if ranked_day > last]
