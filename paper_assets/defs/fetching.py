@@ -13,7 +13,7 @@ import dagster as dg
 from paper_assets.defs import resources
 from paper_assets.defs.due import RANGE_END, RANGE_START
 from paper_assets.errors import StoreError
-from paper_assets.pipeline.open_days import due_days
+from paper_assets.pipeline.open_days import due_days, has_fetched
 from paper_assets.settings import Settings
 from paper_assets.setup.fetch_hours import last_due, next_due
 
@@ -60,21 +60,25 @@ def daily_tick(
     *,
     due: Callable[[], Sequence[date]],
     tries: Callable[[str], Tries | None] = lambda key: None,
+    has_fetched: Callable[[], bool] = lambda: False,
 ) -> dg.SensorResult:
     """Request the days that are due once for each hour of the settings, and `ONCE_MORE` for a late announcement.
 
     The cursor is the last hour that was handled: a machine that slept or was off through several catches up with one
     request when it is back. A fetch whose runs all failed, because a machine that wakes has no network yet, is
-    requested again for `KEEP_TRYING`. A new home waits for its first hour. `due` returns the days in any order, `tries`
-    looks up the runs of a fetch by its key.
+    requested again for `KEEP_TRYING`. A new home waits for its first hour; one that `start` has filled (`has_fetched`)
+    has missed its last hour while nothing ran. `due` returns the days in any order, `tries` looks up the runs of a
+    fetch by its key.
     """
     skip = f"The next fetch is on {next_due(settings, now):%A, %Y-%m-%d %H:%M} UTC."
     handled = datetime.fromisoformat(cursor) if cursor else None
-    if handled is None or handled > now:  # new, or the clock was set back
-        return dg.SensorResult(skip_reason=skip, cursor=now.isoformat())
     hour = last_due(settings, now)
     hour = max(each for each in (hour, hour + ONCE_MORE) if each <= now)
     name = f"daily-{hour:%Y-%m-%dT%H%M}"
+    if handled is None or handled > now:  # new, or the clock was set back
+        days = due() if has_fetched() else []
+        requests = [_fetch(days, name)] if days else []
+        return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=now.isoformat())
     if hour > handled:
         days = due()
         requests = [_fetch(days, name)] if days else []
@@ -118,6 +122,7 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
             resources.current_settings(),
             due=lambda: [each.day for each in due_days(workspace.warehouse, workspace.settings, now)],
             tries=lambda key: _tries(context.instance, key),
+            has_fetched=lambda: has_fetched(workspace.warehouse, workspace.settings),
         )
     except StoreError as busy:  # the next tick tries again
         return dg.SensorResult(skip_reason=f"{busy}", cursor=context.cursor)

@@ -44,10 +44,13 @@ from paper_assets.text.cleaning import one_line
 
 def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | None, fetched: bool = True) -> str:
     """Return how many papers of the window are new since the list before, and how many were filtered out, by reason,
-    most frequent first. `days` of the window; None: it is not known. `fetched`: a source was asked about the window.
+    most frequent first. `days` of the window; None: it is not known. `fetched`: a source was asked about the day.
     """
+    if not fetched:
+        before = f" {window(papers, reasons, new=new, days=days)}" if papers else ""
+        return f"The papers of this day are not fetched yet.{before}"
     if not papers:
-        return "No new papers." if fetched else "Its days were never fetched, so what is new is unknown."
+        return "No new papers."
     within = f" in the last {days} days" if days and days > 1 else ""
     counted = "1 new paper" if papers == new == 1 else f"{papers:,} new papers"
     if new < papers:
@@ -137,7 +140,7 @@ class DigestRows:
     window. `changes`: (since when, what changed). `answers`: as in `stores.retrievals`. `decided_at`: when a person
     last decided on one of the rewrites. `content`: the profile for which the list was made, None if it is unknown.
     `new`: how many of the candidates the list before did not have; None: all. `fetched`: whether a source was ever
-    asked about the window.
+    asked about the day.
     """
 
     ranking: StoredRanking

@@ -98,10 +98,18 @@ def report_stage(home: Path, stage: str, *, listed: bool = False) -> None:
         write_job(home, replace(job, stage=stage, listed=job.listed or listed))
 
 
-def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, title: str, profile: str | None) -> Job:
+def begin(
+    home: Path,
+    environ: Mapping[str, str],
+    arguments: Sequence[str],
+    *,
+    title: str,
+    profile: str | None,
+    needed: bool = True,
+) -> Job:
     """Start a command in the background. Raises InvalidInput while another one runs that a list waits for.
 
-    One that only embeds other papers is stopped; the next `run` continues it.
+    One that no list waits for (`needed`) is stopped; the next `start` or `run` continues it.
     """
     if not arguments or arguments[0] not in _COMMANDS:
         raise InvalidInput(f"only {', '.join(_COMMANDS)} can run in the background")
@@ -127,6 +135,7 @@ def begin(home: Path, environ: Mapping[str, str], arguments: Sequence[str], *, t
             profile=profile,
             process=str(process_named(process.pid)),
             counts=job.counts if job else {},  # `start` continues from there
+            listed=not needed,
         )
         write_job(home, job)
     return job

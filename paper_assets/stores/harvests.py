@@ -369,19 +369,6 @@ def asked_days(warehouse: Warehouse, *, source: str, categories: Sequence[str], 
     }
 
 
-def was_asked_for(warehouse: Warehouse, first: date, last: date) -> bool:
-    """Return whether any source has answered about one of the days, or papers of one of them are stored."""
-    with warehouse.reading() as connection:
-        (asked,) = connection.execute(
-            """
-            select exists (from day_listings where day between $first and $last and asked_at is not null)
-                or exists (from papers where day between $first and $last)
-            """,
-            {"first": first, "last": last},
-        ).fetchall()[0]
-    return bool(asked)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingDays:
     """Consecutive days with the same problem; `command` fetches them again."""

@@ -52,6 +52,18 @@ def test_a_new_home_waits_for_its_first_hour_and_fetches_once() -> None:
     ]
 
 
+def test_a_home_that_start_has_filled_is_asked_at_once_by_the_first_up() -> None:
+    found = daily_tick(
+        None,
+        moment("2026-11-23 08:00"),
+        hours("mon-sun"),
+        due=lambda: [date(2026, 11, 20), date(2026, 11, 22)],
+        has_fetched=lambda: True,
+    )
+    assert requested(found) == [("2026-11-20", "2026-11-22")]
+    assert requested(tick("2026-11-23 08:01", found.cursor)) == []
+
+
 def test_an_hour_later_it_asks_once_more_if_something_is_still_due() -> None:
     handled = tick("2026-11-25 01:31", moment("2026-11-24 01:30").isoformat()).cursor
     assert requested(tick("2026-11-25 02:31", handled, due=[])) == []

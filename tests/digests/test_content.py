@@ -46,7 +46,10 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
     found = digest_of(stored([], rows=[], candidates=rows), config=RewritingConfig())
     assert (found.headline, found.entries) == ("Nothing to read today", ())
     assert found.window == "3 new papers, 3 filtered out: 2 read already, 1 too old."
-    assert digest_of(stored([], rows=[], candidates=[]), config=RewritingConfig()).window == "No new papers."
+    empty = stored([], rows=[], candidates=[])
+    assert digest_of(empty, config=RewritingConfig()).window == "No new papers."
+    unfetched = digest_of(replace(empty, fetched=False), config=RewritingConfig())
+    assert unfetched.window == "The papers of this day are not fetched yet."
 
 
 def test_a_list_says_how_many_papers_of_its_window_are_new_since_the_list_before() -> None:

@@ -327,16 +327,16 @@ class Keys:
     def __init__(self, view: Page, folder: str) -> None:
         self.view, self.folder, self.actions, self.tabs = view, folder, 0, 0
 
-    def go_to(self, selector: str) -> None:
+    def go_to(self, selector: str, by: str = "Tab") -> None:
         for _ in range(60):
             if self.view.evaluate(_FOCUSED, selector):
                 return
-            self.view.keyboard.press("Tab")
+            self.view.keyboard.press(by)
             self.tabs += 1
         raise AssertionError(f"{selector} cannot be reached with Tab")
 
-    def type(self, selector: str, text: str) -> None:
-        self.go_to(selector)
+    def type(self, selector: str, text: str, by: str = "Tab") -> None:
+        self.go_to(selector, by)
         self.view.keyboard.type(text)
         self.actions += 1
 
@@ -351,16 +351,19 @@ class Keys:
 
 
 def test_from_an_empty_home_to_today_by_keyboard(desk: Desk, arxiv: LoopbackArxiv, browser: Browser) -> None:
+    """The papers are fetched while the form is typed, and a number moves until the list is there."""
     with served(desk, **reaching(arxiv)) as page, visitor(browser) as view:
         keys = Keys(view, "first")
         view.goto(page.url)
-        keys.type("#interests", TEXTS[0])
         keys.press("#more summary")
         keys.type("#other_categories", "cs.LG cs.CL stat.ML")
+        keys.type("#interests", TEXTS[0], by="Shift+Tab")
+        expect(view.locator("#preview [data-again]")).to_contain_text("of 7 days")
+        until(lambda: sum(paper_counts(desk.warehouse).values()) > 0)
+        assert not (desk.folder / "profiles").exists(), "fetched before the profile is made"
         keys.type("#name", "traffic")
         keys.press("#name")
         view.wait_for_url("**/p/traffic/first*")
-        keys.press("#fetch")
         expect(view.locator("#work")).to_be_visible()
         expect(view.locator("meta[http-equiv]")).to_have_count(0)  # no timed refresh where scripts run
         keys.picture()
@@ -370,7 +373,7 @@ def test_from_an_empty_home_to_today_by_keyboard(desk: Desk, arxiv: LoopbackArxi
         keys.picture()
     assert keys.actions <= 10
     assert sum(paper_counts(desk.warehouse).values()) == len(arxiv.papers)
-    assert len(arxiv.requests) == 7
+    assert len(arxiv.requests) <= 7 + 1, "the day under way when the profile was made may be asked for again"
     print(f"{keys.actions} actions, {keys.tabs} times Tab")
 
 

@@ -44,6 +44,7 @@ def test_a_papers_page_says_what_became_of_it_and_leads_on(page_of_a_year: Page,
         page.goto(page_of_a_year.today)
         page.locator(".papers h2 a").first.click()
         expect(page.locator(".history li").first).to_contain_text("no. 1 of the list")
+        expect(page.locator("h1 mark").first).to_be_visible()
         page.goto(f"{page_of_a_year.today}/paper/2603.00201")
         expect(page.locator(".history li")).to_have_count(2)
         expect(page.locator(".history li").first).to_contain_text("protein")

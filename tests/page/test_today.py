@@ -446,6 +446,7 @@ def test_the_week_shows_each_paper_of_the_last_lists_once_and_only_the_unseen_if
         page.get_by_role("link", name="week").click()
         page.wait_for_url("**/week*")  # loaded, so that the script reads keys
         expect(page.locator(".of-day")).to_have_count(7)
+        expect(page.locator(".of-day h3 mark").first).to_be_attached()  # the words of the interest
         ids = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
         assert f"paper-{first}" in ids and len(ids) == len(set(ids))
         page.keyboard.press("w")

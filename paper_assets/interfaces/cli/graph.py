@@ -34,11 +34,11 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.interfaces.values import parse_day
-from paper_assets.pipeline import papers
+from paper_assets.pipeline import embeddings, papers
 from paper_assets.pipeline.open_days import days_asked, due_days
 from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
-from paper_assets.pipeline.profiles import find_profiles, followed_categories
+from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, followed_categories
 from paper_assets.pipeline.step import Made, Partition
 from paper_assets.processes import this_process
 from paper_assets.settings import Settings
@@ -285,12 +285,13 @@ def _counts(outcome: Mapping[str, Any]) -> str:
 def fetch_and_rank(days: int, only: str | None) -> None:
     """Fetch the last `days` days of which papers are announced, newest first, and rank.
 
-    A day that was fetched is fetched again only if it is due, also an older one. Raises InvalidProfile without a
-    profile, and the source's error after ranking the papers that could be fetched.
+    A day that was fetched is fetched again only if it is due, also an older one. Without a profile the papers of
+    PAPER_ASSETS_CATEGORIES are fetched and embedded for the first one. Raises InvalidProfile without both, and the
+    source's error after ranking the papers that could be fetched.
     """
     settings = read_settings()
-    profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else None
-    if profiles is None or not profiles.readable:
+    profiles = find_profiles(settings.profiles_dir) if settings.profiles_dir.is_dir() else ProfilesFound({}, {})
+    if not profiles.readable and "categories" not in settings.model_fields_set:
         raise InvalidProfile("there is no profile yet; make one with `paper-assets profile new`")
     if only is not None and only not in profiles.readable:
         raise InvalidProfile(profiles.faults.get(only, f"there is no profile {only[:60]!r} in {settings.profiles_dir}"))
@@ -307,6 +308,7 @@ def fetch_and_rank(days: int, only: str | None) -> None:
             title=before.title if before and before.process == this else f"paper-assets start --days {days}",
             profile=only,
             total=len(newest),
+            listed=not profiles.readable,
             process=this,
         )
 
@@ -315,6 +317,8 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
     say("Embedding and ranking the papers …")
+    if not profiles.readable:
+        return _embed_for_the_first_profile(newest, failure)
 
     def show(shown: Lists) -> None:
         for profile_list in shown:
@@ -323,6 +327,13 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     failures = bring_up_to_date(only, None, None, show=show, others=False)
     end([*([failure] if failure else []), *failures])
     background.write_job(settings.home, replace(job, state="done", stage="done", done=len(job.counts), process=""))
+
+
+def _embed_for_the_first_profile(newest: list[date], failure: PaperAssetsError | None) -> None:
+    with open_desk() as (workspace, instance):
+        done = runs.RunResult()
+        runs.bring_up_to_date(instance, workspace, embeddings.STEP, [Partition(day) for day in newest[::-1]], done)
+    end([*([failure] if failure else []), *done.failures.values()])
 
 
 def _fetched(settings: Settings, job: Job, newest: list[date], now: datetime) -> PaperAssetsError | None:

@@ -26,6 +26,7 @@ from paper_assets.paper import Paper
 from paper_assets.setup.draft import LikedWork, ignored_note, read_references, unreadable_note
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.source import Question, seconds_from_now
+from paper_assets.text.cleaning import one_line
 
 FIELDS = ("papers", "own_name", "zotero_number", "zotero_kind", "zotero_collection")
 _ENDINGS = (".bib", ".ris", ".json", ".sqlite")
@@ -225,12 +226,13 @@ def _entries(name: str, content: bytes) -> list[Entry]:
     if suffix not in _ENDINGS:
         raise InvalidInput(f"{name[:60]} is not a .bib, .ris, CSL-JSON (.json) or zotero.sqlite file")
     with tempfile.TemporaryDirectory(prefix="paper-assets-") as folder:
-        file = Path(folder) / f"library{suffix}"
+        # Faults of single entries name the file too, so it gets the name that the reader knows.
+        file = Path(folder) / f"{one_line(Path(name).stem)[:60].strip('. ') or 'library'}{suffix}"
         file.write_bytes(content)
         try:
             return zotero_file(file) if suffix == ".sqlite" else read_library(file)
         except PaperAssetsError as fault:
-            raise InvalidInput(str(fault).replace(str(file), name[:60])) from None
+            raise InvalidInput(str(fault).replace(str(file), file.name)) from None
 
 
 def _zotero(request: Request) -> list[Entry]:

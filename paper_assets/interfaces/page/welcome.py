@@ -1,10 +1,12 @@
 """Make a profile in one form, and rename, duplicate, remove or restore one. Everything works without scripts.
 
-The preview shows what the draft finds among the stored papers; nothing is stored until the profile is made.
+The preview shows what the draft finds among the stored papers. While the first profile is written, the newest papers of
+the proposed categories are fetched; what is typed is not stored until the profile is made.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +16,7 @@ from starlette.responses import Response
 
 from paper_assets.digests.plain_text import in_words
 from paper_assets.errors import InvalidInput
+from paper_assets.interfaces import background
 from paper_assets.interfaces.page import liked_form
 from paper_assets.interfaces.page.desk import Desk, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, readable_title
@@ -58,6 +61,7 @@ from paper_assets.setup.matches import (
     unknown_interests,
     unknown_note,
 )
+from paper_assets.stores.papers import latest_day
 from paper_assets.stores.profiles import write_json
 from paper_assets.text.numbers import count_of
 from paper_assets.text.sentences import cut_with_ellipsis
@@ -65,6 +69,7 @@ from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statem
 
 # Topics and names: before the text is read one field each, then a chip (an input) for each entry.
 _CHIPS = ("interests", "secondary", "exploratory", "avoid", "less", "authors")
+FETCH = ("start", "--days", "7")  # the command that fetches the first papers
 FIELDS = (
     *("name", *_CHIPS, "keywords", "other_categories", "exclude_categories", "statement", "read"),
     *liked_form.FIELDS,
@@ -124,6 +129,8 @@ def preview_welcome(request: Request) -> Response:
         if not (draft.in_words or draft.papers or draft.keywords):
             return _page(request, values, own=own, preview={})
         previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
+        if isinstance(previewed, dict) and request.state.form.get("typing"):
+            previewed["fetching"] = _fetching_meanwhile(desk_of(request), previewed["followed"])
     except FieldFault as fault:
         preview = {"fault": "Correct the marked field to see the preview."}
         return _page(request, values, own=own, faults={fault.field: f"{fault}"}, preview=preview)
@@ -176,7 +183,13 @@ def make_profile(request: Request) -> Response:
         notes.append(f"{len(created.imported.new)} works of your library are liked.")
     remarks = (ignored_words(values["papers"]), unknown_note(unknown_interests(desk.workspace, draft.interests)))
     notes += [f"Note: {note}." for note in (*filter(None, remarks), *created.notes[:3])]
-    return redirect_with_note(request, f"/p/{name}/first", " ".join(notes))
+    watch = ""
+    if request.state.form.get("fetch"):
+        with suppress(InvalidInput):  # another command is running; the page says so and has the button
+            title = f"Fetching papers for {title or name}"
+            background.begin(desk.settings.home, desk.environ, [*FETCH, "--profile", name], title=title, profile=name)
+            watch = "?watch=1"
+    return redirect_with_note(request, f"/p/{name}/first{watch}", " ".join(notes))
 
 
 def add_papers(request: Request) -> Response:
@@ -338,8 +351,23 @@ def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft,
             )
             if topics and (values["read"] or _needs_reading(values))
         ],
+        "followed": followed,
+        "fetching": None,
         **_shown(matches(desk.workspace, replace(draft, categories=tuple(dict.fromkeys(followed))))),
     }
+
+
+def _fetching_meanwhile(desk: Desk, categories: Sequence[str]) -> background.Job | None:
+    """Fetch the newest papers of the categories while the first profile is written; return the running command."""
+    home = desk.settings.home
+    job = background.last_job(home)
+    if job is None and categories and not profile_editing.profile_names(place_of(desk)):
+        if latest_day(desk.warehouse) is not None:
+            return None
+        environ = {"PAPER_ASSETS_CATEGORIES": ",".join(categories), **desk.environ}
+        with suppress(InvalidInput):
+            job = background.begin(home, environ, FETCH, title="Fetching the newest papers", profile=None, needed=False)
+    return job if job and job.running else None
 
 
 def _shown(draft_matches: Matches) -> dict[str, Any]:

@@ -276,7 +276,9 @@ async function preview(form) {
   const near = [...shown.querySelectorAll("h2"), ...form.querySelectorAll(".field:focus-within")].find(inWindow);
   shown.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetched(form.dataset.preview, { method: "POST", body: fields(form) });
+    const body = fields(form);
+    body.set("typing", "1");
+    const answer = await fetched(form.dataset.preview, { method: "POST", body });
     if (turn !== asked) return; // the reader typed on
     const { page } = answer;
     if (answer.status === 503) { // another process writes, as a ranking does
@@ -286,6 +288,7 @@ async function preview(form) {
     if (!page || page.getElementById("fault")) return say(`Could not make the preview: ${faultOf(answer)}`, true, { near });
     document.getElementById("preview").replaceChildren(...page.getElementById("preview").childNodes);
     showFieldFaults(form, page);
+    if (shown.querySelector("[data-again]")) waiting = setTimeout(() => preview(form), 3000); // it has a moving number
   } catch {
     say("Could not make the preview: the desk does not answer.", true, { near });
   } finally {
