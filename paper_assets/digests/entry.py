@@ -20,7 +20,7 @@ from paper_assets.ranking.final_list import order_value
 from paper_assets.ranking.keywords import BETWEEN_FIELDS, distinct, keywords_in, paper_texts
 from paper_assets.ranking.levels import level_of_row
 from paper_assets.ranking.tags import tag_in_words
-from paper_assets.rewriting.gate import held_back, listed, not_checked, open_questions, unaccepted, unchecked_note
+from paper_assets.rewriting.gate import held_back, listed, unaccepted, unsettled
 from paper_assets.rewriting.loop import step_of
 from paper_assets.rewriting.policy import Wait
 from paper_assets.settings import RewritingConfig
@@ -367,8 +367,8 @@ def _doubts(item: RewriteItem, kept: Attempt) -> tuple[str, ...]:
     lines = [f"Not in the original: {listed(open_claims)}."] if open_claims else []
     lines += [f"Not in the original, accepted by a person: {listed(accepted)}."] if accepted else []
     lines += [f"Accepted by a person, although {reason}." for reason in kept.stopped]
-    notes = (not_checked(open_questions(item, kept)), unchecked_note(kept))
-    lines += [f"{note[0].upper()}{note[1:]}." for note in notes if note]
+    if note := unsettled(item, kept):
+        lines.append(f"{note[0].upper()}{note[1:]}.")
     return tuple(one_line(line) for line in lines)
 
 

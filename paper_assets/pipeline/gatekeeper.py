@@ -71,6 +71,7 @@ from paper_assets.stores.rankings import (
     stored_inputs,
 )
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import cost_in_words
 from paper_assets.weights import DIMENSIONS
 
 
@@ -391,6 +392,9 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         )
         new = rank_locally(work_of(partition), trusted)
         header = ranking_header(workspace.warehouse, partition.of_day, partition.of_profile)
+        if new and header["llm_calls_made"]:
+            tokens = header["llm_input_tokens"] + header["llm_output_tokens"]
+            workspace.log.info(f"{partition}: paid {cost_in_words(header['llm_calls_made'], tokens, None)}")
         if header["llm_note"]:
             workspace.log.warning(f"{partition}: {header['llm_note']}")
         return new

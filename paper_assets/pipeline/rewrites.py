@@ -66,6 +66,7 @@ from paper_assets.stores.rewrites import (
 )
 from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import count_of
 
 _COLUMNS = Columns(
     [
@@ -310,6 +311,8 @@ def advance_all(
     failures, reason, given_up = 0, None, writer.model is None
     elsewhere: list[RewriteItem] = []  # another process writes on them: they come last, and are waited for
     todo = rewrite_items(warehouse, dict.fromkeys(items))
+    if writer.model and (asked := [each for each in todo if _needs_model(each, writer.config)]):
+        log(f"asking {writer.model} for {count_of(len(asked), 'rewrite')}: at most {writer.at_most(asked)}")
     for place, current in enumerate(chain(todo, elsewhere)):
         item = current.item
         if given_up and reason and isinstance(known_step(current, config=writer.config), Write):
@@ -334,6 +337,8 @@ def advance_all(
             left.append(item)
             faults.append(str(named_error(error, f"the rewrite of {current.paper_id} for {current.target_level}")))
             log(faults[-1])
+    if writer.budget.usage.calls:
+        log(f"paid: {writer.paid}")
     return Advanced(unfinished=tuple(left), reason=reason, faults=tuple(faults))
 
 

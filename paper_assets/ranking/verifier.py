@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +24,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError
-from paper_assets.models.llm_config import Budget, Usage, llm_config
+from paper_assets.models.llm_config import Budget, Usage, cost, llm_config
 from paper_assets.profile import Interests, ProfileContent
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.cleaning import introduced
-from paper_assets.text.numbers import count_of
+from paper_assets.text.numbers import cost_in_words, count_of
 from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.support import addresses_reader
 
 if TYPE_CHECKING:  # asked by few rankings
-    from paper_assets.models.llm import Completion
+    from paper_assets.models.llm import Completion, Questions
 
 GRADED = 20  # papers of a list, best first, that are graded
 _MOST_FAILURES = 2  # number of failed batches after which no more are sent
@@ -52,7 +53,8 @@ class Verifier:
         known: returns cached verdicts by key.
         keep: stores the verdicts of one batch by key, as JSON text.
         right: the model's `reliability` for the reader.
-        report: called with what is about to be asked, in words.
+        report: called with what is about to be asked and may cost, in words.
+        at_most: says what these questions cost at most.
     """
 
     ask: AskModel
@@ -61,6 +63,7 @@ class Verifier:
     keep: Callable[[Mapping[str, str]], None] = lambda verdicts: None
     right: float = 0.8
     report: Callable[[str], None] = lambda what: None
+    at_most: "Callable[[Questions], str]" = lambda questions: ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +275,12 @@ def _verdicts(
     queue = [others[start : start + scoring.llm_batch] for start in range(0, len(others), scoring.llm_batch)]
     queue += [[row] for row in alone]
     failures = 0
+    if queue and verifier.model:
+        # A batch that contradicts the list is asked again, paper by paper.
+        possible = queue + [[row] for row in others if asked.allowed]
+        questions = [_question([sent[row] for row in batch], reader, asked) for batch in possible]
+        bound = verifier.at_most([(system + user, schema) for system, user, schema in questions])
+        verifier.report(f"asking {verifier.model} about {count_of(len(left), 'paper')}: at most {bound}")
     while queue:
         batch = queue.pop(0)
         try:
@@ -306,23 +315,26 @@ def _contradicts(values: Mapping[int, float]) -> bool:
     return agreement * math.sqrt(len(values) - 1) < -_CHANCE
 
 
-def _asked(
-    papers: Sequence[Mapping[str, str]], reader: Reader, asked: _Question, verifier: Verifier, found: _Found
-) -> dict[int, float]:
-    """Ask about these papers and return the verdicts by number from 1. Raises LLMError."""
+def _question(
+    papers: Sequence[Mapping[str, str]], reader: Reader, asked: _Question
+) -> tuple[str, str, type[BaseModel]]:
+    """Return instructions, text and schema of the question about these papers."""
     lines = "\n".join(json.dumps({"number": at, **paper}, ensure_ascii=False) for at, paper in enumerate(papers, 1))
     user = (
         f"{introduced('The researcher', 'reader', reader.in_words())}\n\n"
         f"{introduced('Papers, one JSON object on each line', 'papers', lines)}\n\n"
         f"Give one {asked.key} for each of these {len(papers)} papers."
     )
-    verifier.report(f"asking {verifier.model} about {count_of(len(papers), 'paper')}")
-    answer = verifier.ask(
-        system=prompt(asked.name),
-        user=user,
-        schema=asked.schema(len(papers)),
-        complaint=lambda value: asked.missing(value, len(papers)),
-    )
+    return prompt(asked.name), user, asked.schema(len(papers))
+
+
+def _asked(
+    papers: Sequence[Mapping[str, str]], reader: Reader, asked: _Question, verifier: Verifier, found: _Found
+) -> dict[int, float]:
+    """Ask about these papers and return the verdicts by number from 1. Raises LLMError."""
+    system, user, schema = _question(papers, reader, asked)
+    complaint = partial(asked.missing, count=len(papers))
+    answer = verifier.ask(system=system, user=user, schema=schema, complaint=complaint)
     found.usage += answer.usage
     values = asked.values(answer.value, len(papers))
     if not values:
@@ -393,7 +405,7 @@ def open_verifier(
         config = llm_config(environ)
     except LLMConfigError as error:
         return Verifier(ask=unavailable(error), model=None)
-    from paper_assets.models.llm import LanguageModel  # imported late, because most rankings need no LLM
+    from paper_assets.models.llm import LanguageModel, upper_bound  # imported late: most rankings need no LLM
 
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
     model = LanguageModel(config=config, purpose="checks of doubtful papers", budget=budget)
@@ -403,9 +415,14 @@ def open_verifier(
         seconds = config.deadline if left is None else min(left, config.deadline)
         return model.ask(**question, deadline=seconds)
 
+    def at_most(questions: "Questions") -> str:
+        bound = budget.capped(upper_bound(questions, config=config))
+        return cost_in_words(bound.calls, bound.tokens, cost(config, bound))
+
     return Verifier(
         ask=ask,
         model=config.model,
+        at_most=at_most,
         known=known,
         keep=lambda verdicts: keep(verdicts, config.model),
     )

@@ -16,11 +16,10 @@ from paper_assets.progress import Progress, ignore_progress
 from paper_assets.rewriting.gate import (
     NOT_CHECKED,
     claim_key,
-    not_checked,
-    open_questions,
     stop_reasons,
     unaccepted,
-    unchecked_note,
+    unsettled,
+    unsettled_in_words,
 )
 from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
@@ -249,7 +248,7 @@ def _held_back(
     if held := stop_reasons(item, text, fit=fits):
         return f"held back by the gate: {'; '.join(held)}"
     found = list(dict.fromkeys(missing(text, f"{item.title}\n{item.original_text}")))
-    return not_checked(unaccepted(found, accepted))
+    return unsettled_in_words(unaccepted(found, accepted))
 
 
 def _refused(reason: str) -> Archived:
@@ -262,7 +261,7 @@ _REFUSED = "not archived: "
 def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
     """Offer the kept attempt to the archive; return the outcome in one line. Raises StoreError."""
     released = item.decisions.get(kept.attempt) == "accept"
-    if not released and (note := unchecked_note(kept)):
+    if note := unsettled(item, kept):
         return f"{_REFUSED}{note}"
     shown = []  # examples of earlier attempts too: each attempt is written from the one before
     for example in dict.fromkeys(each for attempt in item.attempts[: kept.attempt] for each in attempt.examples):
@@ -281,8 +280,8 @@ def archive_kept(archive: Archive, item: RewriteItem, kept: Attempt) -> str:
 
 
 def offer_again(archive: Archive) -> int:
-    """Offer again every finished rewrite that was refused only because there was no embedding model, or because of open
-    questions that a person has answered since; return their number.
+    """Offer again every finished rewrite that was refused only because there was no embedding model, or because it was
+    not checked and a person has accepted it since; return their number.
 
     A rewrite that a person has removed is not offered again: its item has another note. An interrupted call is simply
     repeated, because the archive takes the same rewrite only once. Raises StoreError.
@@ -294,7 +293,7 @@ def offer_again(archive: Archive) -> int:
     offered = 0
     for item in (*unjudged, *asked):
         kept = item.kept_attempt
-        if kept is None or (item in asked and open_questions(item, kept)):
+        if kept is None or (item in asked and unsettled(item, kept)):
             continue
         change_note(archive.warehouse, item.item, before=item.note or "", after=archive_kept(archive, item, kept))
         offered += 1

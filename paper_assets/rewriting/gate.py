@@ -51,7 +51,7 @@ _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿฀-๿]")
 _FEWEST_WORDS = 40  # least number of distinct words to judge the topic
 _MOST_LETTERS = 160  # of a sentence shown in a reason
 _SHOWN = 5  # numbers and names shown in a reason
-NOT_CHECKED = "not found in the original, not checked"
+NOT_CHECKED = "not checked against the original"
 
 _REFUSALS = re.compile(
     r"""
@@ -166,18 +166,18 @@ def open_questions(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
     return unaccepted([claim for claim in found if claim not in answered], item.accepted)
 
 
-def not_checked(claims: Sequence[str]) -> str | None:
-    """Return the sentence for open questions; None without any."""
-    return f"{NOT_CHECKED}: {listed(claims)}" if claims else None
-
-
-def unchecked_note(attempt: Attempt) -> str | None:
-    """Return how many sentences were not checked against the original; None if all were."""
-    if attempt.unchecked == 0:
+def unsettled(item: RewriteItem, attempt: Attempt) -> str | None:
+    """Return what was neither checked against the original nor accepted by a person: sentences, numbers, names."""
+    if item.decisions.get(attempt.attempt) == "accept":
         return None
-    if attempt.unchecked is None:
-        return "not checked against the original"
-    return f"{count_of(attempt.unchecked, 'sentence')} not checked against the original"
+    count = attempt.unchecked
+    sentences = ["all sentences"] if count is None else [count_of(count, "sentence")] if count else []
+    return unsettled_in_words([*sentences, *open_questions(item, attempt)])
+
+
+def unsettled_in_words(left: Sequence[str]) -> str | None:
+    """Return the sentence for what was not checked; None if nothing is left."""
+    return f"{NOT_CHECKED}: {listed(left)}" if left else None
 
 
 def is_stuck(attempts: Sequence[Attempt], accepted: Collection[str] = (), *, passes: int) -> bool:

@@ -21,6 +21,7 @@ from paper_assets.rewriting.gate import (
     is_stuck,
     open_questions,
     stopped_attempts,
+    unsettled,
 )
 from paper_assets.rewriting.policy import (
     DECISIONS,
@@ -232,7 +233,9 @@ def rewriting(warehouse: Warehouse, writer: Writer, item: str) -> Generator[Opti
 def decide(
     warehouse: Warehouse, item: str, attempt: int, decision: Decision, *, now: datetime, config: RewritingConfig
 ) -> Response:
-    """Store a person's decision on a waiting attempt. The first decision counts; a stale one changes nothing.
+    """Store a person's decision on a waiting attempt, or accept a kept one that was not checked throughout.
+
+    The first decision counts; a stale one changes nothing.
 
     Calls no language model: an accepted rewrite is closed at once unless it belongs in the archive; the process that
     advances the item next does the rest (A3).
@@ -242,13 +245,15 @@ def decide(
     current = rewrite_item(warehouse, item)
     step = step_of(current, config=config)
     waits = isinstance(step, Wait) and step.attempt == attempt
-    if waits and keep_decision(warehouse, item, attempt, decision, now=now, written=len(current.attempts)):
+    confirms = decision == "accept" and attempt == current.kept and unsettled(current, current.attempts[attempt - 1])
+    written = None if confirms else len(current.attempts)
+    if (waits or confirms) and keep_decision(warehouse, item, attempt, decision, now=now, written=written):
         decided = rewrite_item(warehouse, item)
         if decision == "accept":
             accepted = decided.attempts[attempt - 1]
             claims = (*accepted.unsupported, *open_questions(decided, accepted))
             accept_claims(warehouse, decided.paper_id, map(claim_key, claims), now=now)
-        if decision == "accept" and decided.attempts[attempt - 1].score < config.archived:
+        if waits and decision == "accept" and decided.attempts[attempt - 1].score < config.archived:
             _closed(warehouse, decided, config=config, archive=None)
         return Response(counted=True, note=f"{_named(current)}: attempt {attempt} is {_past(decision)}")
     return Response(counted=False, note=f"{_refusal(rewrite_item(warehouse, item), attempt, config)}")

@@ -176,12 +176,12 @@ def _holder_has_ended(holder: str) -> bool:
 def keep_decision(
     warehouse: Warehouse, item: str, attempt: int, decision: str, *, now: datetime, written: int | None = None
 ) -> bool:
-    """Store a person's decision on an attempt of an unfinished item; False if it was decided already or rewritten.
+    """Store a person's decision on an attempt; False if it was decided already or rewritten.
 
-    `written`: the number of attempts when the decision was made; None: it refers to the last one.
+    `written`: the number of attempts of the unfinished item when the decision was made; None: the item is finished.
     """
     with warehouse.writing() as connection:
-        if not is_last(connection, item, written or attempt):
+        if written is not None and not is_last(connection, item, written):
             return False
         taken: int = value_of(
             connection,

@@ -181,7 +181,7 @@ def test_a_rewrite_says_that_a_machine_wrote_it_which_one_and_what_is_doubtful()
         "Not in the original: 42%.",
         "Not in the original, accepted by a person: Finland.",
         "Accepted by a person, although 3 words.",
-        "Not checked against the original.",
+        "Not checked against the original: all sentences.",
     )
     page, text = html_page(found), markdown_page(found)
     assert 'lang="de"' in page and all(line in page for line in (version.by, *version.doubts))
@@ -192,9 +192,9 @@ def test_a_rewrite_says_which_name_was_neither_found_nor_checked() -> None:
     kept = replace(attempt(1, 93), text="Zorvax likes this paper.")
     item = rewrite("public", kept, outcome="passed", kept=1)
     [version] = digest(paper(), rewrites=[item]).entries[0].versions
-    assert version.doubts == ("Not found in the original, not checked: Zorvax.", "Not checked against the original.")
+    assert version.doubts == ("Not checked against the original: all sentences, Zorvax.",)
     [version] = digest(paper(), rewrites=[replace(item, accepted=frozenset({"zorvax"}))]).entries[0].versions
-    assert version.doubts == ("Not checked against the original.",)
+    assert version.doubts == ("Not checked against the original: all sentences.",)
 
 
 def test_a_rewrite_that_the_gate_holds_back_waits_and_says_why() -> None:

@@ -34,6 +34,7 @@ from paper_assets.rewriting.writing import new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig, ScoringConfig, load_settings
 from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.numbers import cost_in_words
 from paper_assets.text.support import missing
 from tests.answering_models import LOWERED, QUESTION, RAISED, RAISED_SENTENCE, passages_of, sentence, yes_to_all
 from tests.interpreting.outside import Outside, outside
@@ -198,11 +199,14 @@ def rewrites(world: World, environ: Mapping[str, str]) -> Shown:
 
 
 def grades(world: World, environ: Mapping[str, str]) -> Shown:
-    reader = reader_of(Interests(primary=["maize"]))
+    reader, announced = reader_of(Interests(primary=["maize"])), list[str]()
+    verifier = replace(open_verifier(environ), report=announced.append)
     table = papers_to_table([RAISED, LOWERED])
-    result = grade_papers(table, np.arange(2), reader, verifier=open_verifier(environ), scoring=ScoringConfig())
+    result = grade_papers(table, np.arange(2), reader, verifier=verifier, scoring=ScoringConfig())
     assert (np.abs(result.values) <= 2.5).all() and not result.values[~result.verified].any()
     assert result.verified.all() or result.warning
+    paid = cost_in_words(result.usage.calls, result.usage.tokens, None)
+    assert within(paid, announced[0].partition("at most ")[2])
     return Shown(note=result.warning or "")
 
 

@@ -400,5 +400,5 @@ def test_an_unconfirmed_name_keeps_a_text_out_of_the_archive_until_a_person_acce
 ) -> None:
     text = "Nobody had counted so many sheep. Zorvax counts them with a small sieve."
     refused = keep(archive, "We count sheep with a sieve.", text, released=False).refused
-    assert refused == "not found in the original, not checked: Zorvax"
+    assert refused == "not checked against the original: Zorvax"
     assert keep(archive, "We count sheep with a sieve.", text, released=False, accepted=["zorvax"]).id

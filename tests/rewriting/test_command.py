@@ -84,12 +84,14 @@ def test_a_cancelled_rewrite_is_taken_up_again_on_demand(command: Command) -> No
         assert len(writing(server)) == 2
 
 
-def test_a_finished_rewrite_says_what_was_not_checked_and_releasing_it_archives_the_rewrite(command: Command) -> None:
+def test_a_finished_rewrite_says_what_was_not_checked_and_accepting_it_archives_the_rewrite(command: Command) -> None:
     with loopback_llm(Play(96, text="Zorvax needs a small memory to count sheep", unsure=("Zorvax",))) as server:
-        out, _ = command("2603.00001", "--level", "expert", server=server)
-        assert "not found in the original, not checked: Zorvax\n" in out and "expert --release Zorvax" in out
-        out, _ = command("2603.00001", "--level", "expert", "--release", "Zorvax", server=server)
-        assert "archived as " in out and "not checked: Zorvax" not in out and len(writing(server)) == 2
+        out, told = command("2603.00001", "--level", "expert", server=server)
+        assert "not checked against the original: Zorvax\n" in out and "expert --accept 1" in out
+        assert "at most 16 " not in told and "at most" in told and "Paid: 3 calls" in told
+        out, _ = command("2603.00001", "--level", "expert", "--accept", "1", server=server)
+        assert "archived as " in out and "not checked" not in out and len(writing(server)) == 2
+        assert "already accepted" in command("2603.00001", "--level", "expert", "--accept", "1", server=server)[0]
 
 
 def test_a_decision_on_a_rewrite_that_was_never_started_starts_nothing(command: Command, desk: Desk) -> None:

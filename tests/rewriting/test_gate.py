@@ -8,7 +8,7 @@ import pytest
 
 from paper_assets.paper import Paper
 from paper_assets.rewriting.best_practices import Archive, archive_kept
-from paper_assets.rewriting.gate import held_back, length_in_words, open_questions, stop_reasons, unchecked_note
+from paper_assets.rewriting.gate import held_back, length_in_words, open_questions, stop_reasons, unsettled
 from paper_assets.rewriting.loop import advance, decide, release, state_of, status_in_words
 from paper_assets.rewriting.measures import lix
 from paper_assets.rewriting.prompts import personas
@@ -317,15 +317,16 @@ def test_a_critic_that_gives_every_sentence_the_same_answer_decides_nothing(arch
     with loopback_llm(respond) as server:
         done = advance(archive.warehouse, writer_of(server, archive=archive), item.item)
     assert (status_in_words(done, config=CONFIG), kept(archive)) == ("passed", [])
-    assert done.note and "sentences not checked against the original" in done.note
-    assert f"{done.note}".removeprefix("not archived: ") == unchecked_note(done.attempts[0])
+    assert done.note and done.note.removeprefix("not archived: ") == unsettled(done, done.attempts[0])
 
 
 def test_the_rewrite_says_how_many_sentences_were_not_checked(archive: Archive) -> None:
-    [attempt] = rewritten(archive.warehouse, GOOD, archive=archive).attempts
-    assert unchecked_note(attempt) is None
-    assert unchecked_note(replace(attempt, unchecked=1)) == "1 sentence not checked against the original"
-    assert unchecked_note(replace(attempt, unchecked=None)) == "not checked against the original"
+    item = rewritten(archive.warehouse, GOOD, archive=archive)
+    [attempt] = item.attempts
+    assert unsettled(item, attempt) is None
+    assert unsettled(item, replace(attempt, unchecked=1)) == "not checked against the original: 1 sentence"
+    assert unsettled(item, replace(attempt, unchecked=None)) == "not checked against the original: all sentences"
+    assert unsettled(replace(item, decisions={1: "accept"}), replace(attempt, unchecked=1)) is None
 
 
 WITH_NAME = GOOD.replace("a program named FlockNet", "a program by Acme named FlockNet")
@@ -356,7 +357,7 @@ def test_a_name_without_an_answer_is_archived_when_a_person_accepts_it(archive: 
     unanswered = replace(done, attempts=(replace(done.attempts[0], disputed=(), unchecked=0),), note=None)
     assert open_questions(unanswered, unanswered.attempts[0]) == ("Acme",)
     assert archive_kept(archive, unanswered, unanswered.attempts[0]) == (
-        "not archived: not found in the original, not checked: Acme"
+        "not archived: not checked against the original: Acme"
     )
     accepted = replace(unanswered, accepted=frozenset({"acme"}))
     assert archive_kept(archive, accepted, accepted.attempts[0]).startswith("archived as ")

@@ -27,7 +27,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
-from paper_assets.rewriting.gate import held_back, not_checked, open_questions, unaccepted, unchecked_note
+from paper_assets.rewriting.gate import held_back, unaccepted, unsettled
 from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, state_of, status_in_words, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
@@ -71,7 +71,7 @@ def rewrite(
     now, result, decision = datetime.now(UTC), None, _decision(accept, retry)
     if decision is not None:
         attempt, verb = decision
-        item = chosen(lambda stored: _waiting_attempt(stored, settings.rewriting) == attempt)
+        item = chosen(lambda stored: attempt in (_waiting_attempt(stored, settings.rewriting), stored.kept))
         result = loop.decide(warehouse, item, attempt, verb, now=now, config=settings.rewriting)
     elif cancel:
         item = chosen(lambda stored: stored.outcome is None)
@@ -93,7 +93,7 @@ def rewrite(
     if result is not None:
         say(result.note)
     if not cancel:
-        _continue(settings, warehouse, item, ask=not as_json, released=release is not None)
+        _continue(settings, warehouse, item, ask=not as_json, decided=result is not None)
     _show(warehouse, item, settings.rewriting, as_json=as_json)
 
 
@@ -140,13 +140,13 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
     return new_item(paper, known, language=language)
 
 
-def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, released: bool) -> None:
+def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, decided: bool) -> None:
     """Write attempts until the item is done or waits for a decision; at a terminal, ask the user for it."""
     current = rewrite_item(warehouse, item)
     attended = ask and sys.stdin.isatty()
     if current.outcome is not None:  # closed by the decision just made, or earlier
         _embed(settings, warehouse)
-        if released and current.note:  # that may have been its last open question
+        if decided and current.note:  # that may have been what kept it out of the archive
             offer_again(_archive(settings, warehouse))
         return
     if _waiting_attempt(current, settings.rewriting) is not None and not attended:
@@ -220,17 +220,15 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
     say(f"written by {shown.model}{f', judged by {shown.critic}' if shown.critic else ''}{_readable(current, shown)}")
     for reason in held_back(current, shown):
         say(f"held back: {reason}")
-    questions = open_questions(current, shown)
-    for note in (not_checked(questions), unchecked_note(shown)):
-        if note:
-            say(note)
+    if note := unsettled(current, shown):
+        say(note)
     critique = f". The critic: {state.feedback}" if state.feedback.strip() else ""
     say(f"attempt {state.attempt}, score {state.current_score}{critique}")
     if current.note:
         say(current.note)
-    if questions and current.outcome is not None and current.note:
+    if note and current.kept == state.attempt:
         command = f"paper-assets rewrite {current.paper_id} --level {current.target_level}"
-        say(f"accept what the original says in other words: {command} --release {shlex.quote(questions[0])}")
+        say(f"accept it if the original says so: {command} --accept {state.attempt}")
     if state.decision_required:
         claims = unaccepted(shown.unsupported, current.accepted)
         release = f", --release {shlex.quote(claims[0])}" if claims else ""

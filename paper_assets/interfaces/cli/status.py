@@ -30,6 +30,7 @@ from paper_assets.stores.entered import ENTERED_TABLES
 from paper_assets.stores.feedback import model_inputs
 from paper_assets.stores.harvests import MissingDays, day_troubles, missing_days
 from paper_assets.stores.papers import summary
+from paper_assets.stores.rankings import ranking_header
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 
@@ -88,7 +89,7 @@ def _state_of(held: Mapping[str, Any], late: Mapping[str, list[str] | str], name
         steps = late.get(name)
         state = f"{late_in_words(steps)} out of date" if isinstance(steps, list) else steps
         state = state or ("current" if name in held["current"] else "no list yet")
-    return "; ".join(filter(None, (state, held["learning"].get(name))))
+    return "; ".join(filter(None, (state, held["unrefined"].get(name), held["learning"].get(name))))
 
 
 def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -113,6 +114,8 @@ def _collected(
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     late = _late(warehouse, last) if last else {}
     held["current"] = {name: _sentence(late.get(name, [])) for name in last}
+    headers = {name: ranking_header(warehouse, day, name) for name, day in last.items()}
+    held["unrefined"] = {name: header["llm_note"] for name, header in headers.items() if header["llm_note"]}
     learned = model_inputs(warehouse)
     held["learning"] = {
         name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)

@@ -140,14 +140,14 @@ class ProductTools(ToolSet):
         return await self.calls.answer(ctx, "best_practices", work)
 
     def _rewrite(self, item: "RewriteItem") -> dict[str, Any]:
-        from paper_assets.rewriting.gate import not_checked, open_questions
+        from paper_assets.rewriting.gate import unsettled
         from paper_assets.rewriting.loop import state_of, status_in_words
 
         config = self.settings.rewriting
         try:
             state, stands = state_of(item, config=config), status_in_words(item, config=config)
             attempt = state and item.attempts[state.attempt - 1]
-            unchecked = not_checked(open_questions(item, attempt)) if attempt else None
+            unchecked = unsettled(item, attempt) if attempt else None
         except Exception as error:  # of one rewrite; the others are listed
             state, unchecked = None, None
             stands = f"{named_error(error, f'the rewrite of {item.paper_id} for {item.target_level}')}"

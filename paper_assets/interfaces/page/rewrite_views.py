@@ -22,11 +22,11 @@ from paper_assets.pipeline.rewrites import publish_vectors
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import archive_of, offer_again
 from paper_assets.rewriting.best_practices import remove as remove_from
-from paper_assets.rewriting.gate import held_back, listed, not_checked, open_questions, unchecked_note
+from paper_assets.rewriting.gate import held_back, open_questions, unsettled
 from paper_assets.rewriting.loop import advance, run_to_end, state_of, step_of
 from paper_assets.rewriting.measures import Piece, marked
 from paper_assets.rewriting.policy import DECISIONS, LEVELS, NextStep, Wait, Write
-from paper_assets.rewriting.writing import Writer
+from paper_assets.rewriting.writing import Writer, open_writer
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices, no_such_practice
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrite_progress import claimed_items
@@ -87,8 +87,10 @@ def show_rewrite(request: Request) -> Response:
     against = request.query_params.get("against", "before" if attempt and attempt.attempt > 1 else "original")
     before = item.attempts[attempt.attempt - 2] if attempt and attempt.attempt > 1 and against == "before" else None
     questions = open_questions(item, attempt) if attempt else ()
+    note = unsettled(item, attempt) if attempt else None
     pause = _pauses(desk)(item.item)
     auto = item.outcome is None and pause is None and request.query_params.get("auto") == "1"
+    writer = open_writer(desk.environ, archive=None, cache=None, clock=now, config=config)
     return page(
         request,
         "rewrite.html.jinja",
@@ -96,13 +98,15 @@ def show_rewrite(request: Request) -> Response:
         level=LEVELS_IN_WORDS.get(item.target_level, item.target_level),
         stage_in_words=_status(item, step, pause=pause, ahead=desk.tasks.ahead("rewriting", item.item), auto=auto),
         held=held_back(item, attempt) if attempt else (),
-        notes=[note for note in (not_checked(questions), unchecked_note(attempt) if attempt else None) if note],
-        questions=questions,
+        note_of_attempt=note,
+        confirms=bool(note and attempt and item.kept == attempt.attempt),
         waits=step.attempt if isinstance(step, Wait) else None,
         unfinished=isinstance(step, Write),
         paused=isinstance(step, Write) and pause is not None,
         auto=auto,
         model=model,
+        at_most=writer.at_most([item]) if model and isinstance(step, Write | Wait) else None,
+        tokens=sum(each.input_tokens + each.output_tokens for each in item.attempts),
         state=state,
         attempt=attempt,
         against="before" if before else "original",
@@ -157,17 +161,9 @@ def decide_rewrite(request: Request) -> Response:
             config=desk.settings.rewriting,
         )
         note = response.note
-        if response.counted:
+        if response.counted and item.outcome is None:
             note += _resume(desk, name, advance)
-    elif decision == "release":
-        best = item.kept_attempt
-        claims = open_questions(item, best) if best else ()
-        for claim in claims:
-            loop.release(warehouse, name, claim, now=now())
-        note = (
-            f"accepted in every rewrite of {item.paper_id}: {listed(claims)}" if claims else "nothing was in question"
-        )
-        if claims:
+        elif response.counted:  # what kept it out of the archive is accepted
             offer_again(archive_of(desk.settings, warehouse, desk.workspace.vector_index, desk.workspace.embedder()))
     elif decision == "cancel":
         note = loop.cancel(warehouse, name).note
@@ -180,9 +176,7 @@ def decide_rewrite(request: Request) -> Response:
             desk, name, run_to_end
         )
     else:
-        raise InvalidInput(
-            f"a decision is accept, retry, release, continue, auto, cancel or reopen, got {decision[:40]!r}"
-        )
+        raise InvalidInput(f"a decision is accept, retry, continue, auto, cancel or reopen, got {decision[:40]!r}")
     watched = "?auto=1" if decision == "auto" and _model(desk) is not None else ""
     return redirect_with_note(request, f"/p/{profile}/rewrites/{name}{watched}", as_sentence(note))
 
