@@ -18,10 +18,6 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READER)           ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-# Four processes share the cores; threads of one that wait for each other take eight times as much processor time.
-test quick nightly: export OMP_NUM_THREADS := 1
-test quick nightly: export OPENBLAS_NUM_THREADS := 1
-
 test: $(VENV)/installed   ## run every test, on four processes because many of them wait
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 

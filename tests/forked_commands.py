@@ -22,32 +22,6 @@ from subprocess import Popen, TimeoutExpired
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-# Modules that take long to import, start no Python thread, and read nothing that differs between commands.
-_READY = [
-    "alembic.command",
-    "chromadb.api.rust",
-    "dagster._core.run_coordinator",
-    "dagster._core.scheduler",
-    "dagster._core.storage.fs_io_manager",
-    "dagster._core.storage.sqlite_storage",
-    "dagster._core.workspace.context",
-    "latex2mathml.converter",
-    "paper_assets.interfaces.cli.app",
-    "paper_assets.interfaces.cli.ask",
-    "paper_assets.interfaces.cli.find",
-    "paper_assets.interfaces.cli.rewriting",
-    "paper_assets.interfaces.cli.status",
-    "paper_assets.interfaces.page.app",
-    "paper_assets.interfaces.ranking_answers",
-    "paper_assets.pipeline.health",
-    "paper_assets.pipeline.steps",
-    "rich.progress",
-    "sqlalchemy.dialects.sqlite",
-    "tokenizers",
-    "tqdm",
-    "upath.implementations.local",
-    "watchdog.observers",
-]
 # The interpreter and the linker read these when they start.
 _READ_AT_START = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "OMP_", "OPENBLAS_")
 _AT_START = dict(os.environ)
@@ -223,5 +197,5 @@ class _Fork:
 def _forking() -> ForkServerContext:
     """Return what starts processes. The process that forks them starts with the first, and ends when this one does."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(_READY)
+    context.set_forkserver_preload(["tests.ready_commands"])
     return context

@@ -1,0 +1,68 @@
+"""Do once what every command would do again: imported by the process from which `forked_commands` forks commands.
+
+Nothing here starts a thread, and nothing that is read differs between commands: modules that take long to import,
+templates, tables, the embedding model, and the migrations of Dagster's history.
+"""
+
+from importlib import import_module
+from importlib.resources import files
+
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from paper_assets.delivery.channels import message_of
+from paper_assets.digests.html import html_page
+from paper_assets.digests.markdown import markdown_page
+from paper_assets.interfaces.page.display import templates
+from paper_assets.models.embedder import load_embedder
+from paper_assets.profile import profile_content, understood
+from paper_assets.ranking.calibration import standard_calibration
+from paper_assets.ranking.traits import standard_taxonomy
+from tests.desk import GRAPHS
+from tests.digests.invented import digest, paper
+
+for name in (
+    "chromadb.api.rust",
+    "dagster._core.run_coordinator",
+    "dagster._core.scheduler",
+    "dagster._core.storage.fs_io_manager",
+    "dagster._core.storage.sqlite_storage",
+    "dagster._core.workspace.context",
+    "latex2mathml.converter",
+    "paper_assets.interfaces.cli.app",
+    "paper_assets.interfaces.cli.ask",
+    "paper_assets.interfaces.cli.find",
+    "paper_assets.interfaces.cli.rewriting",
+    "paper_assets.interfaces.cli.status",
+    "paper_assets.interfaces.page.app",
+    "paper_assets.interfaces.ranking_answers",
+    "paper_assets.pipeline.health",
+    "paper_assets.pipeline.steps",
+    "rich.progress",
+    "sqlalchemy.dialects.sqlite",
+    "tqdm",
+    "upath.implementations.local",
+    "watchdog.observers",
+):
+    import_module(name)
+
+_digest = digest(paper())
+html_page(_digest), markdown_page(_digest), message_of(_digest)
+for template in (files("paper_assets.interfaces.page") / "templates").iterdir():
+    templates().get_template(template.name)
+understood(profile_content(GRAPHS, source="tests"))
+standard_calibration(), standard_taxonomy(), load_embedder()
+
+# Dagster reads its forty migrations again for the history of each run.
+_migrations: dict[str | None, ScriptDirectory] = {}
+_read = ScriptDirectory.from_config
+
+
+def _read_once(config: Config) -> ScriptDirectory:
+    folder = config.get_main_option("script_location")
+    if folder not in _migrations:
+        _migrations[folder] = _read(config)
+    return _migrations[folder]
+
+
+ScriptDirectory.from_config = _read_once
