@@ -128,7 +128,8 @@ SERVICES = {
     "retrieval": {"desk_search", "search", "sides", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
     "digests": set(),
-    "setup": {"doctor", "embedding_model", "example", "fetch_hours", "language_model", "matches", "profile_editing"},
+    "setup": {"doctor", "embedding_model", "example", "fetch_hours", "language_model", "matches"}
+    | {"model_reading", "profile_editing"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
 PURE_HELPERS = {"html_of", "page_of", "source_of", "estimated_tokens", "minilm", "local_pdfs", "ranking_schema"}

@@ -57,7 +57,7 @@ from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.text.numbers import count_of
-from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
+from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statement
 
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
@@ -106,6 +106,9 @@ Statement = Annotated[
         help="A text in your own words; - reads standard input.",
     ),
 ]
+ByModel = Annotated[
+    bool, typer.Option("--model", help="Have the language model read the text too; one call. It translates.")
+]
 Author = Annotated[list[str] | None, typer.Option("--author", help="Author whose papers you prefer; repeatable.")]
 
 
@@ -124,11 +127,12 @@ def new(
     exclude_keyword: ExcludeKeyword = None,
     exclude_category: ExcludeCategory = None,
     statement: Statement = None,
+    model: ByModel = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a profile from your words, papers or library. Without options it asks questions at a terminal."""
     draft = _draft(name or "", interest, paper, category, keyword, author)
-    draft = _with_words(draft, statement, avoid, exclude_keyword, exclude_category)
+    draft = _with_words(draft, statement, avoid, exclude_keyword, exclude_category, model=model)
     entries = _entries(library)
     if not (interest or paper or library or keyword or statement):
         if not (sys.stdin.isatty() and sys.stdout.isatty()) or as_json:
@@ -232,10 +236,11 @@ def read(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A text in your own words; - reads standard input.")
     ] = Path("-"),
+    model: ByModel = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how a text about what you want to read is understood; nothing is saved."""
-    reading = read_statement(_text_of(file), categories=categories_by_name())
+    reading = _reading(_text_of(file), model=model)
     interests = {
         "primary": reading.primary,
         "secondary": reading.secondary,
@@ -384,6 +389,8 @@ def _with_words(
     avoid: list[str] | None,
     exclude_keyword: list[str] | None,
     exclude_category: list[str] | None,
+    *,
+    model: bool = False,
 ) -> ProfileDraft:
     """Add exclusions and a statement to a draft, and say how exclusions inside interests were understood."""
     draft, notes = with_exclusions_read(draft)
@@ -399,7 +406,7 @@ def _with_words(
     )
     if statement:
         text = _text_of(statement)
-        reading = read_statement(text, categories=categories_by_name())
+        reading = _reading(text, model=model)
         draft, notes = (
             with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
             (*notes, *reading.notes),
@@ -408,6 +415,16 @@ def _with_words(
     for note in notes:
         warn(f"note: {note}")
     return draft
+
+
+def _reading(text: str, *, model: bool) -> Reading:
+    """Read a statement by the rules, and then by the language model if it is asked. Raises LLMConfigError, LLMError."""
+    reading = read_statement(text, categories=categories_by_name())
+    if not model:
+        return reading
+    from paper_assets.setup.model_reading import read_by_model, reading_model  # loads the model's client
+
+    return read_by_model(text[:LONGEST_STATEMENT], reading, ask=reading_model(environment(), open_warehouse()))
 
 
 def _text_of(file: Path) -> str:

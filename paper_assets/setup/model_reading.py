@@ -1,0 +1,77 @@
+"""Have the configured language model read a statement, beside the rules of `text/statements.py` (SPEC W1, W4).
+
+The model names topics in English, so that an interest in another language is translated. What it answers is checked:
+people must be named in the text, and topics of an English text must share a word with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from paper_assets.models.llm import LanguageModel
+from paper_assets.models.llm_config import llm_config
+from paper_assets.stores.llm_answers import StoredAnswers
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.cleaning import introduced, one_line
+from paper_assets.text.names import name_form
+from paper_assets.text.prompts import AskModel, prompt
+from paper_assets.text.statements import Reading
+from paper_assets.text.words import stems_in
+
+_MOST = 40  # entries of a list
+_Topics = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=_MOST)]
+_TOPICS = ("primary", "secondary", "exploratory", "avoid", "less")
+
+
+class _Answer(BaseModel):
+    primary: _Topics
+    secondary: _Topics
+    exploratory: _Topics
+    avoid: _Topics
+    less: _Topics
+    authors: _Topics
+
+
+def reading_model(environ: Mapping[str, str], warehouse: Warehouse) -> AskModel:
+    """Return what asks the configured model, and keeps answers by content. Raises LLMConfigError."""
+    return LanguageModel(
+        config=llm_config(environ), purpose="readings of statements", cache=StoredAnswers(warehouse)
+    ).ask
+
+
+def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
+    """Return the model's reading of a statement, with notes on where that of the rules differs. Raises LLMError.
+
+    Categories are those that the rules found, and the language too.
+    """
+    answer: _Answer = ask(
+        system=prompt("read_statement"), user=introduced("The statement is", "statement", text), schema=_Answer
+    ).value
+    written, named = set(stems_in(text)), f" {name_form(text)} "
+    foreign = by_rules.language is not None
+
+    def kept(topics: list[str]) -> tuple[str, ...]:
+        found = (one_line(topic) for topic in topics)
+        return tuple(dict.fromkeys(each for each in found if each and (foreign or written & set(stems_in(each)))))
+
+    by_list: dict[str, Any] = {name: kept(getattr(answer, name)) for name in _TOPICS}
+    people = (one_line(name) for name in answer.authors)
+    reading = replace(
+        by_rules,
+        **{**by_list, "avoid": tuple(dict.fromkeys((*by_list["avoid"], *by_list["less"])))},
+        authors=tuple(dict.fromkeys(name for name in people if name and f" {name_form(name)} " in named)),
+    )
+    return replace(reading, notes=(*by_rules.notes, *_differences(by_rules, reading)))
+
+
+def _differences(by_rules: Reading, by_model: Reading) -> list[str]:
+    """Return a sentence for each list that the rules read otherwise."""
+    names = {"wanted": "looking for", "avoid": "not", "less": "less interested in", "authors": "people"}
+    found = ((words, getattr(by_rules, name), getattr(by_model, name)) for name, words in names.items())
+    return [
+        f"{words}: the rules read {'; '.join(one) or 'nothing'}, the model {'; '.join(other) or 'nothing'}"
+        for words, one, other in found
+        if {each.casefold() for each in one} != {each.casefold() for each in other}
+    ]

@@ -1,0 +1,42 @@
+"""A language model reads a statement beside the rules; what it adds to the text is dropped."""
+
+from pathlib import Path
+
+from paper_assets.setup.model_reading import read_by_model, reading_model
+from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.statements import read_statement
+from tests.loopback_llm import KEY, loopback_llm, says
+
+EMPTY: dict[str, list[str]] = {name: [] for name in ("primary", "secondary", "exploratory", "avoid", "less", "authors")}
+
+
+def test_a_model_translates_topics_and_its_answer_is_kept(tmp_path: Path) -> None:
+    text = "Quantisierung von Netzen, keine Arbeiten über Musik."
+    answer = {**EMPTY, "primary": ["quantization of networks"], "avoid": ["music"]}
+    with loopback_llm(says(answer)) as server:
+        config = server.config("openai")
+        environ = {"LLM_PROVIDER": "openai", "OPENAI_BASE_URL": config.base_url, "OPENAI_API_KEY": KEY}
+        ask = reading_model(environ, Warehouse(tmp_path / "warehouse.duckdb", deadline=60))
+        reading, again = (read_by_model(text, read_statement(text), ask=ask) for _ in range(2))
+        assert len(server.requests) == 1
+        assert text in server.requests[0].turns[0]
+    assert reading == again
+    assert (reading.primary, reading.avoid, reading.language) == (("quantization of networks",), ("music",), "de")
+    assert reading.notes[0].startswith("looking for: the rules read Quantisierung von Netzen, the model quantization")
+
+
+def test_people_and_topics_that_the_text_does_not_name_are_dropped(tmp_path: Path) -> None:
+    text = "tree kernels, not forests; papers by Ada Lov"
+    answer = {
+        **EMPTY,
+        "primary": ["tree kernels", "crypto coins"],
+        "less": ["forests"],
+        "authors": ["ada lov", "Emil Dub"],
+    }
+    with loopback_llm(says(answer)) as server:
+        config = server.config("anthropic")
+        environ = {"LLM_PROVIDER": "anthropic", "ANTHROPIC_BASE_URL": config.base_url}
+        ask = reading_model({**environ, "ANTHROPIC_API_KEY": KEY}, Warehouse(tmp_path / "w.duckdb", deadline=60))
+        reading = read_by_model(text, read_statement(text), ask=ask)
+    assert (reading.primary, reading.avoid, reading.less) == (("tree kernels",), ("forests",), ("forests",))
+    assert reading.authors == ("ada lov",)
