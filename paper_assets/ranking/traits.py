@@ -1,8 +1,8 @@
 """Find the traits of papers in title and abstract: problem, method, learning assumption and field (SPEC G12).
 
 `taxonomy.toml` lists the phrases that show each trait. They match by the rules of `keywords.py`. `keywords_in` is not
-used because it searches one keyword after the other, which takes seconds for some 1,900 phrases. Here the words of a
-text are looked up, and give the few phrases that it may contain.
+used because it searches one keyword after the other, which takes seconds for some 1,900 phrases: here each run of words
+of a text is looked up.
 """
 
 import re
@@ -10,13 +10,11 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from pathlib import Path
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paper_assets.errors import InvalidInput
 from paper_assets.text.words import normal_form, word_forms
 
 Bools = NDArray[np.bool_]
@@ -24,7 +22,6 @@ Bools = NDArray[np.bool_]
 TRAIT_DIMENSIONS = ("problem", "method", "assumption", "domain")
 
 _PUNCTUATION = re.compile(r"[^\w ]+")
-_MARKS = {code: "\n" for code in range(128) if _PUNCTUATION.match(chr(code))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +32,12 @@ class Taxonomy:
         names: the t traits; the position of a trait is its column in `traits_of`.
         columns: the columns of each dimension.
         shows: the columns of the traits that a phrase shows, by phrase in the form in which texts are searched.
-        longer: the phrases of two or more words, by their first two words.
         one_word: phrases whose words are joined before a text is searched.
     """
 
     names: tuple[str, ...]
     columns: Mapping[str, slice]
     shows: Mapping[str, tuple[int, ...]]
-    longer: Mapping[tuple[str, str], tuple[str, ...]]
     one_word: tuple[str, ...]
 
     def named(self, traits: Bools, dimension: str | None = None) -> list[str]:
@@ -53,79 +48,42 @@ class Taxonomy:
 
 def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
     """Return (n, t) whether each text shows each trait; None is an empty text."""
-    rows: list[int] = []
-    columns: list[int] = []
-    count = 0
-    for row, text in enumerate(texts):
-        count = row + 1
-        plain = normal_form(text or "")
-        plain = plain.translate(_MARKS) if plain.isascii() else _PUNCTUATION.sub("\n", plain)
-        plain = _joined(f" {plain} ".replace("\n", " \n "), taxonomy.one_word)  # no phrase reaches across a mark
-        words = plain.split()
-        phrases = [word for word in words if word in taxonomy.shows]
-        for pair in taxonomy.longer.keys() & pairwise(words):
-            phrases += [phrase for phrase in taxonomy.longer[pair] if f" {phrase} " in plain]
-        for phrase in phrases:
-            rows += [row] * len(taxonomy.shows[phrase])
-            columns += taxonomy.shows[phrase]
-    shows = np.zeros((count, len(taxonomy.names)), dtype=bool)
-    shows[rows, columns] = True
-    return shows
+    longest = max((phrase.count(" ") + 1 for phrase in taxonomy.shows), default=0)
+    shown: list[set[int]] = []
+    for text in texts:
+        parts = _PUNCTUATION.split(normal_form(text or ""))  # no phrase reaches across a mark
+        found: set[int] = set()
+        for words in (_joined(f" {part} ", taxonomy.one_word).split() for part in parts):
+            for start in range(len(words)):
+                for end in range(start + 1, min(start + longest, len(words)) + 1):
+                    found.update(taxonomy.shows.get(" ".join(words[start:end]), ()))
+        shown.append(found)
+    return np.array(
+        [[column in found for column in range(len(taxonomy.names))] for found in shown], dtype=bool
+    ).reshape(len(shown), len(taxonomy.names))
 
 
 @cache
 def standard_taxonomy() -> Taxonomy:
     """Return the taxonomy that comes with the package."""
-    return load_taxonomy(Path(__file__).with_name("taxonomy.toml"))
+    return load_taxonomy((files("paper_assets.ranking") / "taxonomy.toml").read_text(encoding="utf-8"))
 
 
-def load_taxonomy(file: Path) -> Taxonomy:
-    """Read a taxonomy. Raises InvalidInput naming the file and the entry."""
-    try:
-        record = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} is not valid TOML: {error}") from None
-    one_word = tuple(_phrase(phrase, file) for phrase in _list(record.pop("one_word", []), "one_word", file))
-    if set(record) != set(TRAIT_DIMENSIONS):
-        raise InvalidInput(
-            f"{file}: expected the tables {', '.join(TRAIT_DIMENSIONS)}, got {', '.join(record) or 'none'}"
-        )
+def load_taxonomy(toml: str) -> Taxonomy:
+    """Read a taxonomy: `one_word`, and a table of traits with their phrases for each of TRAIT_DIMENSIONS."""
+    record = tomllib.loads(toml)
+    one_word = tuple(normal_form(phrase) for phrase in record.get("one_word", ()))
     names: list[str] = []
     columns: dict[str, slice] = {}
     shows: dict[str, tuple[int, ...]] = {}
-    longer: dict[tuple[str, str], tuple[str, ...]] = {}
     for dimension in TRAIT_DIMENSIONS:
         begin = len(names)
-        if not isinstance(record[dimension], dict):
-            raise InvalidInput(f"{file}: {dimension} must be a table of traits")
         for name, phrases in record[dimension].items():
-            for phrase in _list(phrases, f"{dimension}.{name}", file):
-                for form in _spellings(_phrase(phrase, file), one_word):
-                    if form not in shows and " " in form:
-                        first, second, *_ = form.split()
-                        longer[first, second] = (*longer.get((first, second), ()), form)
-                    if len(names) not in shows.get(form, ()):
-                        shows[form] = (*shows.get(form, ()), len(names))
-            if name in names:
-                raise InvalidInput(f"{file}: {dimension}.{name}: another trait has this name; call it otherwise")
+            for form in {form for phrase in phrases for form in _spellings(normal_form(phrase), one_word)}:
+                shows[form] = (*shows.get(form, ()), len(names))
             names.append(name)
         columns[dimension] = slice(begin, len(names))
-    return Taxonomy(names=tuple(names), columns=columns, shows=shows, longer=longer, one_word=one_word)
-
-
-def _list(value: object, key: str, file: Path) -> Sequence[str]:
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise InvalidInput(f"{file}: {key} must be a list of phrases")
-    return value
-
-
-def _phrase(phrase: str, file: Path) -> str:
-    form = normal_form(phrase).strip()
-    if not form or _PUNCTUATION.search(form):
-        raise InvalidInput(f"{file}: {phrase!r} is not a phrase; use words of letters and digits")
-    return form
+    return Taxonomy(names=tuple(names), columns=columns, shows=shows, one_word=one_word)
 
 
 def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:

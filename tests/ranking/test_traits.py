@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paper_assets.errors import InvalidInput
 from paper_assets.ranking.keywords import keywords_in
 from paper_assets.ranking.traits import TRAIT_DIMENSIONS, Taxonomy, load_taxonomy, standard_taxonomy, traits_of
 from tests.ranking.invented import texts
@@ -18,18 +17,11 @@ PHRASES = ["graph", "graph neural networks", "language model", "zero-shot", "RL"
 PHRASES += ["vae", "medical", "neural network", "models", "classes"]
 
 
-def taxonomy_file(folder: Path, **tables: str) -> Path:
-    file = folder / "taxonomy.toml"
-    given = dict.fromkeys(TRAIT_DIMENSIONS, "") | tables
-    file.write_text("\n".join(f"[{name}]\n{text}" for name, text in given.items()), encoding="utf-8")
-    return file
-
-
 @pytest.fixture(scope="session")
-def one_phrase_each(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
+def one_phrase_each() -> Taxonomy:
     """A taxonomy in which each phrase is a separate trait."""
     traits = "\n".join(f'"{phrase}" = ["{phrase}"]' for phrase in PHRASES)
-    return load_taxonomy(taxonomy_file(tmp_path_factory.mktemp("taxonomy"), method=traits))
+    return load_taxonomy(f"[problem]\n[method]\n{traits}\n[assumption]\n[domain]")
 
 
 def shown(text: str) -> dict[str, list[str]]:
@@ -92,28 +84,10 @@ def test_the_columns_of_the_dimensions_cover_all_traits_once() -> None:
     assert traits_of([], taxonomy).shape == (0, len(taxonomy.names))
 
 
-@pytest.mark.parametrize(
-    ("tables", "fault"),
-    [
-        ({"colour": '"red" = ["red"]'}, "expected the tables problem, method, assumption, domain"),
-        ({"method": '"tree" = "tree"'}, "method.tree must be a list of phrases"),
-        ({"method": '"tree" = [1]'}, "method.tree must be a list of phrases"),
-        ({"method": '"tree" = ["C++"]'}, "'C++' is not a phrase"),
-        ({"method": '"tree" = [" "]'}, "' ' is not a phrase"),
-        ({"method": '"tree" = ["a"]', "domain": '"tree" = ["b"]'}, "domain.tree: another trait has this name"),
-        ({"method": '"tree" = ["a"'}, "not valid TOML"),
-    ],
-)
-def test_a_fault_in_a_taxonomy_is_named(tmp_path: Path, tables: dict[str, str], fault: str) -> None:
-    file = taxonomy_file(tmp_path, **tables)
-    with pytest.raises(InvalidInput) as error:
-        load_taxonomy(file)
-    assert fault in str(error.value) and str(file) in str(error.value)
-
-
-def test_a_missing_taxonomy_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot be read"):
-        load_taxonomy(tmp_path / "none.toml")
+def test_no_trait_of_the_taxonomy_has_two_names_and_every_phrase_can_be_found() -> None:
+    taxonomy = standard_taxonomy()
+    assert len(set(taxonomy.names)) == len(taxonomy.names)
+    assert all(phrase.replace(" ", "").isalnum() for phrase in taxonomy.shows)
 
 
 def test_most_papers_of_the_example_show_a_problem_a_method_and_a_field() -> None:
