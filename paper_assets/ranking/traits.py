@@ -58,9 +58,10 @@ def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
                 for end in range(start + 1, min(start + longest, len(words)) + 1):
                     found.update(taxonomy.shows.get(" ".join(words[start:end]), ()))
         shown.append(found)
-    return np.array(
-        [[column in found for column in range(len(taxonomy.names))] for found in shown], dtype=bool
-    ).reshape(len(shown), len(taxonomy.names))
+    shows = np.zeros((len(shown), len(taxonomy.names)), dtype=bool)
+    for row, found in enumerate(shown):
+        shows[row, sorted(found)] = True
+    return shows
 
 
 @cache
