@@ -3,7 +3,7 @@
 import os
 import shlex
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,7 +12,10 @@ import typer
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    ListDay,
     ProfileName,
+    checked_warehouse,
+    day_option,
     environment,
     open_warehouse,
     print_json,
@@ -21,7 +24,6 @@ from paper_assets.interfaces.cli.terminal import (
     say,
 )
 from paper_assets.interfaces.ranking_answers import citations, newest_day
-from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.formats import read_library
@@ -95,14 +97,13 @@ def zotero(
 
 def cite(
     profile: ProfileName,
-    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    day: ListDay = None,
     rated: Annotated[str | None, typer.Option(help="Instead: the papers rated worth, later or no.")] = None,
     form: Annotated[str, typer.Option("--format", help="bibtex, ris, csl-json or markdown.")] = "bibtex",
 ) -> None:
     """Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."""
-    warehouse = open_warehouse()
-    check_profile(warehouse, profile, read_settings().profiles_dir)
-    text = citations(warehouse, profile, form, day=parse_day(day, "--day") if day else None, rated=rated)
+    warehouse = checked_warehouse(profile)
+    text = citations(warehouse, profile, form, day=day, rated=rated)
     print(without_controls(text), end="")
 
 
@@ -126,7 +127,7 @@ def _outcome(delivery: Delivery) -> dict[str, str | None]:
 
 def deliver(
     profile: ProfileName,
-    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day; default: the newest.")] = None,
+    day: Annotated[date | None, day_option("--day", "Day; default: the newest.")] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Send again what may have been sent, else what was sent.")
     ] = False,
@@ -135,7 +136,7 @@ def deliver(
     """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     check_profile(workspace.warehouse, profile, workspace.settings.profiles_dir)
-    of_day = parse_day(day, "--day") if day else newest_day(workspace.warehouse, profile)
+    of_day = day or newest_day(workspace.warehouse, profile)
     if of_day is None:
         name = profile[:60]
         raise NotComputed(

@@ -1,17 +1,20 @@
 """Commands about rankings: rank papers from a file, show a stored list, explain a rank, show changes."""
 
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
-from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed, PaperAssetsError, named_error
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    ListDay,
     PaperId,
     ProfileName,
+    checked_warehouse,
+    day_option,
     open_warehouse,
     print_json,
     read_settings,
@@ -25,27 +28,23 @@ from paper_assets.interfaces.ranking_answers import (
     newest_ranking,
     shown_ranking,
 )
-from paper_assets.interfaces.ranking_parameters import with_ranking_options
-from paper_assets.interfaces.values import parse_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
-from paper_assets.profile import load_profile, profile_folders
+from paper_assets.profile import RankingOptions, load_profile, profile_folders
 from paper_assets.small_files import read_json
 from paper_assets.stores.digest_files import digest_path
 
 _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
 
 
-def _option(field: FieldInfo) -> Any:
-    """Return a ranking option as Typer expects it; the profile's validation checks its value."""
-    choices = field.annotation if get_origin(field.annotation) is Literal else None
-    kind = str if choices else field.annotation
-    text = f"{field.description} One of {', '.join(get_args(choices))}." if choices else field.description
-    return Annotated[kind | None, typer.Option(help=text)]  # type: ignore[operator]
+def _option(name: str) -> Any:
+    """Return the option of a ranking; the validation of profiles checks its value."""
+    field = RankingOptions.model_fields[name]
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return typer.Option(help=f"{field.description} One of {', '.join(choices)}." if choices else field.description)
 
 
-@with_ranking_options(_option)
 def rank(
     papers: Annotated[
         Path, typer.Argument(help="JSON list of papers, or an object with the key papers; - reads stdin.")
@@ -53,17 +52,32 @@ def rank(
     profile_path: Annotated[str | None, typer.Option(help="A profile's folder or its profile.json.")] = None,
     history_path: Annotated[str | None, typer.Option(help="JSON list of ids already read.")] = None,
     local_pdf_dir: Annotated[str | None, typer.Option(help="Folder with PDFs already downloaded.")] = None,
-    options: Any = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day from which age counts; default: today.")
-    ] = None,
+    top_k: Annotated[int | None, _option("top_k")] = None,
+    purpose: Annotated[str | None, _option("purpose")] = None,
+    ranking_mode: Annotated[str | None, _option("ranking_mode")] = None,
+    include_contrastive: Annotated[bool | None, _option("include_contrastive")] = None,
+    contrastive_type: Annotated[str | None, _option("contrastive_type")] = None,
+    enable_llm_verification: Annotated[bool | None, _option("enable_llm_verification")] = None,
+    interest_mode: Annotated[str | None, _option("interest_mode")] = None,
+    threshold: Annotated[float | None, _option("threshold")] = None,
+    as_of: Annotated[date | None, day_option("--as-of", "Day from which age counts; default: today.")] = None,
     save: Annotated[bool, typer.Option(help="Save the result under output/rankings.")] = True,
 ) -> None:
     """Rank papers from a JSON file and print the result as JSON. The exit code is 1 if the ranking failed."""
+    options = {
+        "top_k": top_k,
+        "purpose": purpose,
+        "ranking_mode": ranking_mode,
+        "include_contrastive": include_contrastive,
+        "contrastive_type": contrastive_type,
+        "enable_llm_verification": enable_llm_verification,
+        "interest_mode": interest_mode,
+        "threshold": threshold,
+    }
     result = rank_and_filter_papers(
         _papers(papers),
         desk=own_desk(),
-        as_of=parse_day(as_of, "--as-of") if as_of else None,
+        as_of=as_of,
         files=RankingFiles(
             profile_path=profile_path,
             history_path=history_path,
@@ -71,7 +85,7 @@ def rank(
             folders=(Path.cwd(),),
             required=True,
         ),
-        options=options,
+        options={name: value for name, value in options.items() if value is not None},
         save=save,
     )
     print_json(result)
@@ -81,7 +95,7 @@ def rank(
 
 def today(
     profile: Annotated[str | None, typer.Argument(metavar="PROFILE", help="Name of the profile; default: all.")] = None,
-    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    day: ListDay = None,
     why: Annotated[bool, typer.Option("--why", help="Show what each paper's match consists of.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -90,7 +104,6 @@ def today(
     from paper_assets.interfaces.cli.run import rewrites_of_day, show_ranking
 
     settings, warehouse = read_settings(), open_warehouse()
-    chosen_day = parse_day(day, "--day") if day else None
     if profile:
         check_profile(warehouse, profile, settings.profiles_dir)
     names = [profile] if profile else [folder.name for folder in profile_folders(settings.profiles_dir)]
@@ -99,7 +112,7 @@ def today(
     lists, missing = list[dict[str, Any]](), list[PaperAssetsError]()
     for name in names:
         try:
-            of_day = chosen_day or newest_ranking(warehouse, name)
+            of_day = day or newest_ranking(warehouse, name)
             lists.append(
                 {
                     **shown_ranking(warehouse, name, of_day, settings=settings),
@@ -133,17 +146,15 @@ def _why_no_list(error: Exception, folder: Path) -> PaperAssetsError:
 def explain(
     profile: ProfileName,
     paper_id: PaperId,
-    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
+    day: ListDay = None,
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Add the numbers from which the place can be recomputed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain the rank of a paper for a profile, or why it is not in the list."""
-    warehouse = open_warehouse()
-    check_profile(warehouse, profile, read_settings().profiles_dir)
-    chosen = parse_day(day, "--day") if day else None
-    explained = explanation(warehouse, profile, paper_id, day=chosen, numbers=numbers or as_json)
+    warehouse = checked_warehouse(profile)
+    explained = explanation(warehouse, profile, paper_id, day=day, numbers=numbers or as_json)
     if as_json:
         return print_json(explained)
     title = (explained["candidate"] or {}).get("title", "")
@@ -153,10 +164,8 @@ def explain(
 
 def changed(
     profile: ProfileName,
-    day: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day of the list; default: the newest.")] = None,
-    before: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to compare with; default: the ranked day before.")
-    ] = None,
+    day: ListDay = None,
+    before: Annotated[date | None, day_option("--before", "Day to compare with; default: the one before.")] = None,
     edit: Annotated[
         bool, typer.Option("--edit", help="Compare with the ranking before the profile's last edit.")
     ] = False,
@@ -165,13 +174,12 @@ def changed(
     """Show which papers entered, left or moved in a profile's list, and why. Since the day before, or the last edit."""
     from paper_assets.ranking.changes import sentences  # imports what finds causes, which `rank` does not need
 
-    warehouse = open_warehouse()
-    check_profile(warehouse, profile, read_settings().profiles_dir)
+    warehouse = checked_warehouse(profile)
     listed = list_changes(
         warehouse,
         profile,
-        day=parse_day(day, "--day") if day else None,
-        before=parse_day(before, "--before") if before else None,
+        day=day,
+        before=before,
         edit=edit,
     )
     if as_json:

@@ -11,6 +11,7 @@ from paper_assets.interfaces.cli.terminal import (
     AsJson,
     PaperId,
     ProfileName,
+    checked_warehouse,
     open_warehouse,
     print_json,
     print_table,
@@ -62,8 +63,7 @@ def rate(
 @ratings.command(name="list")
 def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
     """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
-    warehouse = open_warehouse()
-    check_profile(warehouse, profile, read_settings().profiles_dir)
+    warehouse = checked_warehouse(profile)
     latest, signals = ratings_of(warehouse, profile)[::-1], signals_of(warehouse, profile)[::-1]
     if as_json:
         return print_json(

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,13 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.ask import print_answer
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    day_option,
     print_json,
     print_table,
     say,
     warn,
 )
 from paper_assets.interfaces.python import answer_plan, own_desk
-from paper_assets.interfaces.values import parse_day
 from paper_assets.profile import PROFILE_NAME, read_json
 from paper_assets.retrieval.answers import stance_in_words
 from paper_assets.retrieval.cited_answer import answer_from_record
@@ -29,9 +30,7 @@ def retrieve(
     profile: Annotated[
         str | None, typer.Option(help="Ask as this profile: its categories, and its own private documents.")
     ] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM-DD", help="Ignore documents after this day; default: no limit.")
-    ] = None,
+    as_of: Annotated[date | None, day_option("--as-of", "Ignore documents after this day; default: no limit.")] = None,
     standard: Annotated[
         bool, typer.Option("--standard", help="Find the best k documents, whatever their side.")
     ] = False,
@@ -47,10 +46,9 @@ def retrieve(
     if record == []:
         raise InvalidInput(f"{plan} contains no plan; write an object with rewritten_question, or a list of them")
     plans = {f"{plan}: entry {at}": each for at, each in enumerate(record, 1)} if isinstance(record, list) else {}
-    day = parse_day(as_of, "--as-of") if as_of else None
     with log_handler(logging.StreamHandler(sys.stderr) if verbose else logging.NullHandler()):
         answers = [
-            answer_plan(each, balanced=not standard, profile=profile, as_of=day, desk=desk, source=source)
+            answer_plan(each, balanced=not standard, profile=profile, as_of=as_of, desk=desk, source=source)
             for source, each in (plans or {str(plan): record}).items()
         ]
     if as_json:

@@ -17,6 +17,7 @@ from paper_assets.interfaces.cli.process import importing
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     dagster_home,
+    day_option,
     environment,
     print_json,
     print_table,
@@ -24,7 +25,6 @@ from paper_assets.interfaces.cli.terminal import (
     say,
     warn,
 )
-from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline.open_days import due_days, has_fetched
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles
 from paper_assets.settings import RewritingConfig
@@ -44,8 +44,8 @@ _MOST_LINES = 20  # papers beside the list
 
 def run(
     profile: Annotated[str | None, typer.Option(help="A profile; default: all.")] = None,
-    as_of: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="Day to rank; default: the newest.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="YYYY-MM-DD", help="First day, to rank several.")] = None,
+    as_of: Annotated[date | None, day_option("--as-of", "Day to rank; default: the newest.")] = None,
+    since: Annotated[date | None, day_option("--since", "First day, to rank several.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring rankings and digests up to date. Fetches the days that are due where papers were fetched before, embeds new
@@ -54,8 +54,7 @@ def run(
     At the end all other stored papers are embedded, newest first. That can be stopped at any time: the next run
     continues, and until then `retrieve` compares those papers by words only.
     """
-    last = parse_day(as_of, "--as-of") if as_of else None
-    first = parse_day(since, "--since") if since else last
+    first, last = since or as_of, as_of
 
     def show(shown: Sequence[Mapping[str, Any]]) -> None:
         if as_json:

@@ -7,7 +7,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.interfaces.values import numbers_or_null
+from paper_assets.interfaces.values import numbers_or_null, parse_day
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, dagster_folder, default_folder, load_settings, variables, wrong_settings
 from paper_assets.stores.kept_settings import KeptEnvironment, kept_environment
@@ -25,9 +26,16 @@ if TYPE_CHECKING:
     from paper_assets.models.embedder import Embedder
     from paper_assets.stores.warehouse import Warehouse
 
+
+def day_option(option: str, text: str) -> Any:
+    """Return an option whose value is a day, given as YYYY-MM-DD."""
+    return typer.Option(option, metavar="YYYY-MM-DD", parser=partial(parse_day, option=option), help=text)
+
+
 PROGRAM = "paper-assets"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
+ListDay = Annotated[date | None, day_option("--day", "Day of the list; default: the newest.")]
 PaperId = Annotated[str, typer.Argument(metavar="PAPER_ID", help="Id of the paper, such as 2501.12345.")]
 
 
@@ -78,6 +86,15 @@ def open_warehouse() -> "Warehouse":
 
     settings = read_settings()
     return Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
+
+
+def checked_warehouse(profile: str) -> "Warehouse":
+    """Create the warehouse object, if the profile exists or something is stored of it. Raises InvalidProfile."""
+    from paper_assets.learning.ratings import check_profile
+
+    warehouse = open_warehouse()
+    check_profile(warehouse, profile, read_settings().profiles_dir)
+    return warehouse
 
 
 def embedder_or_none(model: str, *, consequence: str = "") -> "Embedder | None":

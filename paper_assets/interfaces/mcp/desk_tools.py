@@ -8,12 +8,11 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
-from pydantic.fields import FieldInfo
 
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, paged, text_page
@@ -31,8 +30,8 @@ from paper_assets.interfaces.mcp.tool_types import (
     WhatChanged,
     Words,
 )
-from paper_assets.interfaces.ranking_parameters import CALL_OPTIONS, with_ranking_options
 from paper_assets.paper_id import split_paper_id
+from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
@@ -44,15 +43,6 @@ _MOST_REMOVED = 20  # removed papers in one answer; the others are counted
 _WINDOW_DAYS = 7  # stored papers that are ranked where none are given
 
 
-def _argument(field: FieldInfo) -> Any:
-    """Return a ranking option as an argument of a tool: its type, limits and description."""
-    kind: Any = field.annotation
-    if get_origin(kind) is Literal:  # its name and choices say it
-        return kind | None
-    described = Field(description=field.description)
-    return Annotated[Annotated[kind, *field.metadata] | None if field.metadata else kind | None, described]
-
-
 def _arxiv_page(paper: Mapping[str, Any]) -> str:
     return _ARXIV_PAGE.format(paper_id=paper["paper_id"])
 
@@ -61,7 +51,6 @@ class DeskTools(ToolSet):
     """The tools over stored rankings."""
 
     @served("Rank and filter papers", ADDS_A_FILE)
-    @with_ranking_options(_argument, names=tuple(name for name in CALL_OPTIONS if name != "threshold"))
     async def rank_and_filter_papers(
         self,
         ctx: Context,
@@ -71,7 +60,15 @@ class DeskTools(ToolSet):
         ] = None,
         paper_ids: Annotated[list[Words] | None, Field(description="Or stored ids.", max_length=2_000)] = None,
         profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,
-        options: Any = None,
+        top_k: Annotated[int | None, Field(ge=1, le=1000, description="Length of the list.")] = None,
+        purpose: Purpose | None = None,
+        ranking_mode: RankingMode | None = None,
+        include_contrastive: Annotated[
+            bool | None, Field(description="Give the last place to a contrasting paper.")
+        ] = None,
+        contrastive_type: ContrastiveType | None = None,
+        enable_llm_verification: Annotated[bool | None, Field(description="Let an LLM check doubtful papers.")] = None,
+        interest_mode: InterestMode | None = None,
         history_path: Annotated[Words | None, Field(description="JSON of ids read.")] = None,
         local_pdf_dir: Annotated[Words | None, Field(description="PDF folder.")] = None,
         as_of: Annotated[Day, Field(description="YYYY-MM-DD, for age.")] = None,
@@ -82,6 +79,15 @@ class DeskTools(ToolSet):
 
         Without papers and paper_ids: the stored week up to as_of.
         """
+        options = {
+            "top_k": top_k,
+            "purpose": purpose,
+            "ranking_mode": ranking_mode,
+            "include_contrastive": include_contrastive,
+            "contrastive_type": contrastive_type,
+            "enable_llm_verification": enable_llm_verification,
+            "interest_mode": interest_mode,
+        }
 
         def work(progress: Progress) -> Mapping[str, Any]:
             if papers is not None and paper_ids is not None:
@@ -106,7 +112,7 @@ class DeskTools(ToolSet):
                 desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
                 as_of=last_day,
                 files=files,
-                options=options,
+                options={name: value for name, value in options.items() if value is not None},
                 save=save and not offset,
             )
             return _ranking_answer(result, offset=offset)
