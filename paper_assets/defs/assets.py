@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args, get_origin
 
 import dagster as dg
 from pydantic import BaseModel, Field, create_model
-from pydantic.fields import FieldInfo
 
 from paper_assets.defs.due import FAILING, failing_partitions
 from paper_assets.defs.external_assets import reader_ratings, research_profile
@@ -23,7 +22,6 @@ from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.models.minilm import one_blas_thread
 from paper_assets.pipeline import archive, digests, embeddings, gatekeeper, papers, preferences, retrievals, rewrites
 from paper_assets.pipeline.health import repair
-from paper_assets.pipeline.papers import ACCEPT_FEWER
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, failure_of
@@ -34,8 +32,8 @@ from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.weights import Weights
 
 
-class _RankingRunConfig(dg.Config):
-    """Ranking options of one run, set in the UI. An empty one is taken from the profile, else from the defaults."""
+class RunConfig(dg.Config):
+    """Options of one run, set in the UI. An empty one is taken from the profile, else from the defaults."""
 
     def options(self) -> dict[str, Any]:
         """Return the options that were set."""
@@ -48,21 +46,12 @@ def _field(name: str, options: type[BaseModel]) -> Any:
     option = options.model_fields[name]
     values = get_args(option.annotation) if get_origin(option.annotation) is Literal else ()
     kind: Any = Enum(name, {value: value for value in values}) if values else option.annotation
-    limits = f" {describe_limits(option)}".rstrip()
+    low, high = (next((getattr(each, end) for each in option.metadata if hasattr(each, end)), None) for end in _ENDS)
+    limits = f" From {low} to {high}." if low is not None and high is not None else ""
     return kind | None, Field(default=None, description=f"{option.description or ''}{limits}".strip() or None)
 
 
-def describe_limits(option: FieldInfo) -> str:
-    """Return the bounds of a number in words."""
-    low, high = (
-        next((getattr(each, end) for each in option.metadata if hasattr(each, end)), None) for end in ("ge", "le")
-    )
-    return f"From {low} to {high}." if low is not None and high is not None else ""
-
-
-_WeightsRunConfig: Any = create_model(
-    "WeightsRunConfig", __base__=dg.Config, **{name: _field(name, Weights) for name in Weights.model_fields}
-)
+_ENDS = ("ge", "le")
 _OPTIONS = (
     "top_k",
     "purpose",
@@ -72,25 +61,23 @@ _OPTIONS = (
     "enable_llm_verification",
     "interest_mode",
 )
+_weights = {name: _field(name, Weights) for name in Weights.model_fields}
+_Weights: Any = create_model("WeightsRunConfig", __base__=dg.Config, **_weights)
 RankingRunConfig: Any = create_model(
     "RankingRunConfig",
-    __base__=_RankingRunConfig,
+    __base__=RunConfig,
     **{name: _field(name, RankingOptions) for name in _OPTIONS},
-    weights=(_WeightsRunConfig | None, Field(default=None, description="The weight of each dimension; the sum is 1.")),
+    weights=(_Weights | None, Field(default=None, description="The weight of each dimension; the sum is 1.")),
 )
 
 
-class PapersRunConfig(dg.Config):
+class PapersRunConfig(RunConfig):
     """How one run accepts the answers of a source."""
 
     accept_fewer: bool = Field(
         default=False,
         description="Accept an answer with far fewer papers than are stored for the day, and remove the missing ones.",
     )
-
-    def options(self) -> dict[str, Any]:
-        """Return the options that were set."""
-        return {ACCEPT_FEWER: True} if self.accept_fewer else {}
 
 
 RUN_CONFIG: dict[str, Any] = {
@@ -125,7 +112,6 @@ def asset_of(step: Step) -> dg.AssetsDefinition:
         check_specs=[_check_spec(product, check) for product in step.products for check in product.checks],
         can_subset=True,  # so that each check can be executed alone
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=chunk) if chunk else None,
-        pool=step.pool,
         # Independent steps are made in their order, not by name: a list before the answers to questions.
         op_tags={"dagster/priority": f"{len(STEPS) - STEPS.index(step)}"},
     )(body if config else plain)

@@ -7,10 +7,10 @@ Belongs here: the decision. Not here: what makes a partition due (pipeline/stale
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -20,7 +20,7 @@ from dagster import DagsterRunStatus
 from paper_assets.defs.external_assets import known_versions
 from paper_assets.defs.partitions import partition_key, partition_of, profiles, rectangles
 from paper_assets.defs.resources import BACKLOG
-from paper_assets.errors import InvalidProfile, StoreError, named_error
+from paper_assets.errors import InvalidProfile, PaperAssetsError, StoreError, named_error
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.staleness import partitions_of_days
 from paper_assets.pipeline.step import Grid, Partition, Step, ascending, out_of_date
@@ -44,7 +44,7 @@ _UNFINISHED = [
     DagsterRunStatus.CANCELING,
 ]
 _EVALUATIONS = 10  # of a check, planned ones included, among which the last is found
-_EARLIER_RUNS = 20  # of a step, among which those for the same reason are counted
+_EARLIER_RUNS = 60  # of a step or fetch, among which those for the same reason are counted
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(minutes=2), timedelta(hours=6)  # before the same is tried again; trebled
 _KILLED_AT_ONCE = 2  # runs for the same reason that were killed and are repeated without a pause
 _PRIORITY = 10_000  # of the first step; a run that a person starts has 0
@@ -70,6 +70,34 @@ def outdated(
         each: sha256(f"{inputs.get(each)}\n{stored.get(each)}\n{unknown.get(each)}".encode()).hexdigest()[:12]
         for each in ascending(due | unknown.keys())
     }
+
+
+def due_of_each(
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
+) -> tuple[dict[Partition, str], dict[Partition, PaperAssetsError]]:
+    """Return what is due and does not wait for something that no run provides, and by partition what failed.
+
+    Where this fails, each profile is compared alone, so that one stops no other. Raises StoreError.
+    """
+    if not partitions:
+        return {}, {}
+    try:
+        with workspace.warehouse.read_together() as opened:
+            together = replace(workspace, warehouse=opened)
+            due = outdated(instance, together, step, partitions)
+            return {each: reason for each, reason in due.items() if not step.tracked.waits_for(together, each)}, {}
+    except StoreError:
+        raise
+    except Exception as error:
+        names = list(dict.fromkeys(each.profile for each in partitions))
+        if len(names) == 1:
+            return {}, {partitions[-1]: named_error(error, f"{step.name} of {partitions[-1]}")}
+        found: dict[Partition, str] = {}
+        failures: dict[Partition, PaperAssetsError] = {}
+        for name in names:
+            own, failed = due_of_each(instance, workspace, step, [each for each in partitions if each.profile == name])
+            found, failures = found | own, failures | failed
+        return {each: found[each] for each in ascending(found)}, failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +129,7 @@ class Tried:
     ended: datetime
 
 
-def next_try(tried: Sequence[Tried]) -> datetime | None:
+def next_try(tried: Sequence[Tried], *, longest: timedelta = _LONGEST_PAUSE) -> datetime | None:
     """Return when something is tried again after these runs for the same reason, newest first; None: at once.
 
     Pauses grow, also after runs that succeeded and left it due, as without a language model. After an error that a
@@ -110,8 +138,20 @@ def next_try(tried: Sequence[Tried]) -> datetime | None:
     """
     if not tried or (tried[0].failure == "killed" and len(tried) <= _KILLED_AT_ONCE):
         return None
-    pause = min(_FIRST_PAUSE * 3 ** (len(tried) - 1), _LONGEST_PAUSE)
-    return tried[0].ended + (_LONGEST_PAUSE if tried[0].failure == LASTING else pause)
+    pause = min(_FIRST_PAUSE * 3 ** min(len(tried) - 1, 9), longest)
+    return tried[0].ended + (longest if tried[0].failure == LASTING else pause)
+
+
+def tried_runs(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> list[Tried]:
+    """Return the finished runs with these tags, newest first."""
+    found = []
+    for record in instance.get_run_records(dg.RunsFilter(tags={**tags}), limit=_EARLIER_RUNS):
+        run, changed = record.dagster_run, record.update_timestamp
+        if run.is_finished:
+            failure = run.tags.get(FAILURE, "killed") if run.status is DagsterRunStatus.FAILURE else None
+            ended = changed if changed.tzinfo else changed.replace(tzinfo=UTC)
+            found.append(Tried(json.loads(run.tags.get(_ASKED, "{}")), failure, ended))
+    return found
 
 
 @dataclass(slots=True)
@@ -152,8 +192,7 @@ def decide(instance: dg.DagsterInstance, workspace: Workspace) -> Decision:
                 above.windows[step.name] = asked[0].of_day
                 stored = {Partition(day) for day in paper_counts(opened) if first_day <= day <= today}
                 backlog = ascending(stored - set(asked))
-            now_due = partial(_now_due, step, instance, workspace, decision)
-            recent, old = (_each_profile(now_due, step, some) for some in (asked, backlog))
+            recent, old = (_now_due(instance, workspace, step, some, decision) for some in (asked, backlog))
             above.due[step.name], above.backlog[step.name] = [*recent], [*old]
             if any(run.is_ours and run.step is step for run in running):
                 continue
@@ -223,34 +262,12 @@ def _usable_profiles(workspace: Workspace, names: Iterable[str]) -> dict[str, Pr
     return found
 
 
-def _each_profile(
-    find: Callable[[Sequence[Partition]], dict[Partition, str]], step: Step, partitions: Sequence[Partition]
-) -> dict[Partition, str]:
-    """Return what `find` returns; where it fails, for each profile alone, so that one stops no other."""
-    try:
-        return find(partitions) if partitions else {}
-    except StoreError:
-        raise
-    except Exception as error:
-        names = list(dict.fromkeys(each.profile for each in partitions))
-        if len(names) == 1:
-            named_error(error, f"{step.name} of {partitions[-1]}")
-            return {}
-        alone = ([each for each in partitions if each.profile == name] for name in names)
-        return {each: reason for own in alone for each, reason in _each_profile(find, step, own).items()}
-
-
 def _now_due(
-    step: Step,
-    instance: dg.DagsterInstance,
-    workspace: Workspace,
-    decision: Decision,
-    partitions: Sequence[Partition],
+    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], decision: Decision
 ) -> dict[Partition, str]:
-    """Return what is due and waits neither for something that no run provides nor for its next try."""
-    due = outdated(instance, workspace, step, partitions)
-    due = {each: reason for each, reason in due.items() if step.tracked.waits_for(workspace, each) is None}
-    tried, now = _tried(instance, step) if due else [], workspace.clock()
+    """Return what is due and does not wait for its next try."""
+    due, _ = due_of_each(instance, workspace, step, partitions)
+    tried, now = tried_runs(instance, {STEP: step.name}) if due else [], workspace.clock()
     found = {}
     for each, reason in due.items():
         again = next_try([run for run in tried if run.asked.get(str(each)) == reason])
@@ -279,19 +296,6 @@ def _partition(grid: Grid, key: str | None) -> Partition:
         return partition_of(grid, [key])[0] if key and grid is not Grid.WHOLE else Partition()
     except (ValueError, KeyError):  # a run of several grids: any partition
         return Partition()
-
-
-def _tried(instance: dg.DagsterInstance, step: Step) -> list[Tried]:
-    """Return the finished runs of a step that were requested here, newest first."""
-    found = []
-    for record in instance.get_run_records(dg.RunsFilter(tags={STEP: step.name}), limit=_EARLIER_RUNS):
-        run, changed = record.dagster_run, record.update_timestamp
-        if not run.is_finished:
-            continue
-        failure = run.tags.get(FAILURE, "killed") if run.status is DagsterRunStatus.FAILURE else None
-        ended = changed if changed.tzinfo else changed.replace(tzinfo=UTC)
-        found.append(Tried(json.loads(run.tags.get(_ASKED, "{}")), failure, ended))
-    return found
 
 
 def failing_profiles(instance: dg.DagsterInstance, step: Step) -> set[str | None]:

@@ -5,13 +5,12 @@ papers are fetched. Not here: how (pipeline/papers.py), and what follows (due.py
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import dagster as dg
 
 from paper_assets.defs import resources
-from paper_assets.defs.due import RANGE_END, RANGE_START
+from paper_assets.defs.due import RANGE_END, RANGE_START, Tried, next_try, tried_runs
 from paper_assets.errors import StoreError
 from paper_assets.pipeline.open_days import due_days, has_fetched
 from paper_assets.settings import Settings
@@ -19,10 +18,8 @@ from paper_assets.setup.fetch_hours import last_due, next_due
 
 REPAIRED_DAYS = 14  # papers that moderators held back are announced late (S1)
 ONCE_MORE = timedelta(hours=1)  # after the hour of the settings, where nothing was announced by then
-# A failed fetch is requested again after pauses that grow from the first to the longest one, for half a day.
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=2), timedelta(minutes=30)
-KEEP_TRYING = timedelta(hours=12)
-_MOST_TRIES = 60  # within that time
+# A failed fetch is requested again after growing pauses, for half a day.
+LONGEST_PAUSE, KEEP_TRYING = timedelta(minutes=30), timedelta(hours=12)
 _FETCH = "paper_assets/fetch"  # tag: the fetch that a run belongs to
 
 
@@ -44,22 +41,13 @@ def _fetch(days: Sequence[date], name: str, *, attempt: int = 1) -> dg.RunReques
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
-    """How often a fetch was tried, whether the last try failed, and when its state last changed."""
-
-    number: int
-    failed: bool
-    at: datetime
-
-
 def daily_tick(
     cursor: str | None,
     now: datetime,
     settings: Settings,
     *,
     due: Callable[[], Sequence[date]],
-    tries: Callable[[str], Tries | None] = lambda key: None,
+    tried: Callable[[str], Sequence[Tried]] = lambda key: (),
     has_fetched: Callable[[], bool] = lambda: False,
 ) -> dg.SensorResult:
     """Request the days that are due once for each hour of the settings, and `ONCE_MORE` for a late announcement.
@@ -67,8 +55,8 @@ def daily_tick(
     The cursor is the last hour that was handled: a machine that slept or was off through several catches up with one
     request when it is back. A fetch whose runs all failed, because a machine that wakes has no network yet, is
     requested again for `KEEP_TRYING`. A new home waits for its first hour; one that `start` has filled (`has_fetched`)
-    has missed its last hour while nothing ran. `due` returns the days in any order, `tries` looks up the runs of a
-    fetch by its key.
+    has missed its last hour while nothing ran. `due` returns the days in any order, `tried` the finished runs of a
+    fetch by its key, newest first.
     """
     skip = f"The next fetch is on {next_due(settings, now):%A, %Y-%m-%d %H:%M} UTC."
     handled = datetime.fromisoformat(cursor) if cursor else None
@@ -83,23 +71,13 @@ def daily_tick(
         days = due()
         requests = [_fetch(days, name)] if days else []
         return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=hour.isoformat())
-    last = tries(name) if now - hour < KEEP_TRYING else None
-    if last and last.failed and now - last.at >= min(FIRST_PAUSE * 3 ** min(last.number - 1, 9), LONGEST_PAUSE):
+    failed = tried(name) if now - hour < KEEP_TRYING else ()
+    if failed and failed[0].failure and (next_try(failed, longest=LONGEST_PAUSE) or now) <= now:
         days = due()
         return dg.SensorResult(
-            run_requests=[_fetch(days, name, attempt=last.number + 1)] if days else [], cursor=cursor
+            run_requests=[_fetch(days, name, attempt=len(failed) + 1)] if days else [], cursor=cursor
         )
     return dg.SensorResult(skip_reason=skip, cursor=cursor)
-
-
-def _tries(instance: dg.DagsterInstance, key: str) -> Tries | None:
-    records = instance.get_run_records(dg.RunsFilter(tags={_FETCH: key}), limit=_MOST_TRIES)
-    if not records:
-        return None
-    newest = max(records, key=lambda record: record.update_timestamp)
-    changed = newest.update_timestamp
-    at = changed if changed.tzinfo else changed.replace(tzinfo=UTC)
-    return Tries(len(records), newest.dagster_run.status is dg.DagsterRunStatus.FAILURE, at)
 
 
 # A sensor and not a schedule: its hours are a setting that a reader changes on the page while the daemon runs, and
@@ -121,7 +99,7 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
             now,
             resources.current_settings(),
             due=lambda: [each.day for each in due_days(workspace.warehouse, workspace.settings, now)],
-            tries=lambda key: _tries(context.instance, key),
+            tried=lambda key: tried_runs(context.instance, {_FETCH: key}),
             has_fetched=lambda: has_fetched(workspace.warehouse, workspace.settings),
         )
     except StoreError as busy:  # the next tick tries again

@@ -7,7 +7,7 @@ repairing them (instance.py).
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,10 +68,7 @@ def is_settled(dagster_home: Path) -> bool:
 
 
 def runs_in_files(dagster_home: Path, *, most: int) -> list[PastRun] | None:
-    """Return the newest runs first, from the table and the JSON in which Dagster 1.13 keeps them; None if in doubt.
-
-    `instance.latest_runs` reads the same through Dagster, which takes two seconds to import and open.
-    """
+    """Return the newest runs first, from the table and the JSON in which Dagster 1.13 keeps them; None if in doubt."""
     try:
         if _ELSEWHERE.search((dagster_home / SETTINGS).read_bytes()):
             return None
@@ -96,36 +93,16 @@ def failure_in_files(dagster_home: Path, run_id: str) -> str | None:
         return None
 
 
-def past_run(
-    *,
-    run_id: str,
-    status: str,
-    assets: Sequence[str],
-    tags: Mapping[str, str],
-    start: float | None,
-    end: float | None,
-) -> PastRun:
-    """Describe a run by the fields in which Dagster keeps it."""
+def _past_run(body: Mapping[str, Any], status: str, start: float | None, end: float | None) -> PastRun:
+    chosen, tags = body["asset_selection"] or {"__frozenset__": []}, body["tags"]
     keys = tags.get("dagster/partition"), *(tags.get(f"dagster/asset_partition_range_{each}") for each in _ENDS)
     return PastRun(
-        run_id=run_id,
+        run_id=body["run_id"],
         status=status.lower().replace("_", " "),
-        assets=tuple(sorted(assets)),
+        assets=tuple(sorted("/".join(key["path"]) for key in chosen["__frozenset__"])),
         partitions=tuple(filter(None, keys)),
         began=datetime.fromtimestamp(start, UTC) if start else None,
         seconds=end - start if end and start else None,
-    )
-
-
-def _past_run(body: Mapping[str, Any], status: str, start: float | None, end: float | None) -> PastRun:
-    chosen = body["asset_selection"] or {"__frozenset__": []}
-    return past_run(
-        run_id=body["run_id"],
-        status=status,
-        assets=["/".join(key["path"]) for key in chosen["__frozenset__"]],
-        tags=body["tags"],
-        start=start,
-        end=end,
     )
 
 
@@ -138,12 +115,13 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
 
 MOST_EVENTS = 40_000  # of the history of materializations and checks each: those of about 2,300 lists, 250 MB
 MOST_RUNS = 5_000  # in the list of runs; 3 kB each
+KEPT_LOGS = 500  # runs whose log the UI can still show; an SQLite file each, 150 kB of mostly empty tables
 _SLACK = 1.1  # not at every command
 _KEPT_EMPTY = 0.5  # of a file, before it is made smaller
 
 
 def prune_history(dagster_home: Path) -> None:
-    """Delete the oldest events, checks and runs beyond the limits; without effect on a history that cannot be read.
+    """Delete the oldest events, checks, runs and logs beyond the limits, unless the history cannot be read.
 
     A partition whose events are deleted is shown as missing in the UI. What is due follows from the stored inputs, so
     nothing is computed again.
@@ -173,6 +151,23 @@ def prune_history(dagster_home: Path) -> None:
                         """
                     )
             _shrink(file)
+            query = f"select run_id from runs where status in ({', '.join('?' * len(_UNFINISHED))})"  # noqa: S608
+            _remove_logs(dagster_home, {run_id for (run_id,) in file.execute(query, _UNFINISHED)})
+
+
+def _remove_logs(dagster_home: Path, unfinished: Collection[str]) -> None:
+    """Remove the logs of finished runs except the newest `KEPT_LOGS`, with what the runs printed."""
+    logs = {}
+    for file in (dagster_home / INDEX.parent).glob("*.db"):
+        with suppress(FileNotFoundError):  # another process removes logs too
+            logs[file] = file.stat().st_mtime
+    if len(logs) <= KEPT_LOGS * _SLACK:
+        return
+    for file in sorted(logs, key=lambda each: logs[each])[:-KEPT_LOGS]:
+        if file.stem not in (INDEX.stem, *unfinished):
+            for part in (file, *file.parent.glob(f"{file.name}-*")):
+                part.unlink(missing_ok=True)
+            rmtree(dagster_home / "storage" / file.stem, ignore_errors=True)
 
 
 def _oldest_kept(file: sqlite3.Connection, table: str, most: int) -> int | None:

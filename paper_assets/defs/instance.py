@@ -1,11 +1,7 @@
-"""Open Dagster's instance, describe in one line what is wrong with it, and read and limit its run history.
+"""Open Dagster's instance, and describe in one line what is wrong with it.
 
 The history is in three SQLite files of its folder, or on a PostgreSQL server (SPEC X4), whose address is only in
 PAPER_ASSETS_POSTGRES: dagster.yaml names the variable.
-
-Every run has an SQLite file (150 kB and more, most of it empty tables), and a command makes four or five runs for each
-day and profile: 400 days of 8 profiles took 1.6 GB, so the files of old runs are removed. Materializations, data
-versions, checks and the list of runs are in two other files, which are kept.
 """
 
 import json
@@ -17,12 +13,11 @@ from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import rmtree
 
 import dagster as dg
 
 from paper_assets.defs.dagster_internals import close_files, keep_engines
-from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS, PastRun, past_run, prune_history
+from paper_assets.defs.history_files import DATABASES, INDEX, SETTINGS
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.locks import store_lock
 from paper_assets.small_files import make_private_folder, write_file
@@ -44,11 +39,6 @@ storage:
 def uses_server(environ: Mapping[str, str]) -> bool:
     """Return whether a server keeps the history."""
     return bool(environ.get(VARIABLE, "").strip())
-
-
-def new_settings(settings: bytes, environ: Mapping[str, str]) -> bytes:
-    """Return this project's dagster.yaml, with the lines of the server if one is configured."""
-    return settings + _STORAGE.encode() if uses_server(environ) else settings
 
 
 def check_server(file: Path, environ: Mapping[str, str]) -> None:
@@ -122,9 +112,8 @@ def without_address(text: str, environ: Mapping[str, str]) -> str:
 
 def delete_server_history(instance: dg.DagsterInstance) -> None:
     """Delete the history on a server, including the partitions of profiles."""
-    for name in ("profile",):
-        for key in instance.get_dynamic_partitions(name):
-            instance.delete_dynamic_partition(name, key)
+    for key in instance.get_dynamic_partitions("profile"):
+        instance.delete_dynamic_partition("profile", key)
     instance.wipe()
     if instance.schedule_storage:
         instance.schedule_storage.wipe()
@@ -147,7 +136,7 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         with store_lock(file, deadline=_DEADLINE), explained(dagster_home):
             if not file.exists():
                 ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
-                write_file(file, new_settings(ours, os.environ))
+                write_file(file, ours + _STORAGE.encode() if uses_server(os.environ) else ours)
             check_server(file, os.environ)
             check_connection(os.environ)
             try:
@@ -164,12 +153,6 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         raise StoreUnwritable(
             f"{place} cannot be used: {fault.strerror}; check permissions or set DAGSTER_HOME"
         ) from None
-
-
-def keeps_files(instance: dg.DagsterInstance) -> bool:
-    """Return whether the history is in the files of `history_files`, not on a database server."""
-    storages = (instance.event_log_storage, instance.run_storage)
-    return [type(each).__name__ for each in storages] == ["SqliteEventLogStorage", "SqliteRunStorage"]
 
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
@@ -261,53 +244,3 @@ def _damaged(dagster_home: Path) -> Path | None:
             except sqlite3.Error:
                 return file
     return None
-
-
-KEPT_LOGS = 500  # runs whose log the UI can still show; about 80 MB
-_LOGS = Path("history", "runs")
-_INDEX = "index"
-
-
-def latest_runs(dagster_home: Path, *, most: int) -> list[PastRun]:
-    """Return the newest runs first, read by Dagster where `runs_in_files` cannot. Raises StoreUnwritable."""
-    instance = open_instance(dagster_home)
-    found = []
-    with explained(dagster_home):
-        records = instance.get_run_records(limit=most)
-    for record in records:
-        run = record.dagster_run
-        found.append(
-            past_run(
-                run_id=run.run_id,
-                status=run.status.value,
-                assets=[key.to_user_string() for key in run.asset_selection or ()],
-                tags=run.tags,
-                start=record.start_time,
-                end=record.end_time,
-            )
-        )
-    return found
-
-
-def remove_old_logs(instance: dg.DagsterInstance, dagster_home: Path) -> int:
-    """Remove the logs of finished runs except the newest `KEPT_LOGS`, and old events; return the number of logs.
-
-    Without effect if the history is not kept in SQLite files.
-    """
-    prune_history(dagster_home)
-    logs = [file for file in (dagster_home / _LOGS).glob("*.db") if file.stem != _INDEX]
-    if len(logs) <= KEPT_LOGS + KEPT_LOGS // 10:  # not at every command
-        return 0
-    ages = {}
-    for file in logs:
-        with suppress(FileNotFoundError):  # another process removes logs too
-            ages[file] = file.stat().st_mtime
-    removed = 0
-    for file in sorted(ages, key=lambda each: ages[each])[:-KEPT_LOGS]:
-        run = instance.get_run_by_id(file.stem)
-        if run is None or run.is_finished:
-            for part in (file, *file.parent.glob(f"{file.name}-*")):
-                part.unlink(missing_ok=True)
-            rmtree(dagster_home / "storage" / file.stem, ignore_errors=True)  # what it printed
-            removed += 1
-    return removed

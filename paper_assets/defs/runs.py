@@ -4,8 +4,6 @@ Belongs here: what the command line needs from Dagster. Not here: printing, what
 (pipeline/).
 """
 
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,27 +14,23 @@ from typing import Any
 
 import dagster as dg
 
-from paper_assets.defs.abandoned_runs import bounded_slot_wait, process_tag
+from paper_assets.defs.abandoned_runs import process_tag
 from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.due import RANGE_END, RANGE_START, outdated
+from paper_assets.defs.due import RANGE_END, RANGE_START, due_of_each
 from paper_assets.defs.external_assets import known_versions
 from paper_assets.defs.partitions import partition_key, rectangles
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
-from paper_assets.errors import PaperAssetsError, StoreBusy, named_error
+from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.paper import Paper
-from paper_assets.pipeline import embeddings, papers
-from paper_assets.pipeline.step import Made, Partition, Step, ascending, days_of, failure_of
+from paper_assets.pipeline import papers
+from paper_assets.pipeline.step import Made, Partition, Step, failure_of
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
-_BACKLOG = 1_000  # papers to embed; two days of them take some ten seconds
-_NICENESS = 10  # of a command that embeds a backlog beside a daemon
 _LONGEST_REASON = 300  # characters of an error that is shown in one line
-_BEAT = 90.0  # seconds; a daemon that runs reports every 30
 
 
 def import_papers(
@@ -93,49 +87,19 @@ def bring_up_to_date(
     asked = [each for each in partitions if not {None, each.profile} & stopped]
     for profile in {each.profile for each in partitions} - {each.profile for each in asked}:
         done.failed |= {(name, profile) for name in step.makes}
-    due = _due(instance, workspace, step, asked, done)
-    if step.name == embeddings.NAME and due:
-        _yield_to_daemon(instance, workspace, due)
+    try:
+        due, failures = due_of_each(instance, workspace, step, asked)
+    except StoreError as busy:
+        due, failures = {}, {asked[-1]: busy}
+    for each, error in failures.items():
+        _record(step, [each], Made(failures={each: error}), done)
     known = list(instance.get_dynamic_partitions(str(profile_partitions.name)))
-    for todo in rectangles(due, known):
+    for todo in rectangles([*due], known):
         try:
             made = materialize(instance, workspace, step, todo[0], todo[-1])
         except Exception as error:
             made = Made(failures=dict.fromkeys(todo, named_error(error, f"{step.name} of {todo[-1]}")))
         _record(step, todo, made, done)
-
-
-def _yield_to_daemon(instance: dg.DagsterInstance, workspace: Workspace, due: Sequence[Partition]) -> None:
-    """Lower the priority of this process if it has a backlog to embed and a daemon ranks what people edit meanwhile.
-
-    A process cannot raise its priority again, so without a daemon it is left as it is: then the lists are made here.
-    """
-    days = days_of(due)
-    if os.nice(0) >= _NICENESS:
-        return
-    beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
-    if not beats or time.time() - max(beats) > _BEAT:
-        return
-    if unembedded_count(workspace.warehouse, days[0], days[-1], model=workspace.settings.embedding_model) > _BACKLOG:
-        os.nice(_NICENESS)
-
-
-def _due(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition], done: RunResult
-) -> list[Partition]:
-    """Return what `_to_make` returns; where it fails, for each profile alone, so that one stops no other."""
-    if not partitions:
-        return []
-    try:
-        return _to_make(instance, workspace, step, partitions)
-    except Exception as error:
-        names = list(dict.fromkeys(each.profile for each in partitions))
-        if len(names) > 1:
-            own = ([each for each in partitions if each.profile == name] for name in names)
-            return ascending(each for some in own for each in _due(instance, workspace, step, some, done))
-        last = partitions[-1]
-        _record(step, [last], Made(failures={last: named_error(error, f"{step.name} of {last}")}), done)
-        return []
 
 
 def _record(step: Step, todo: Sequence[Partition], made: Made, done: RunResult) -> None:
@@ -153,19 +117,6 @@ def _record(step: Step, todo: Sequence[Partition], made: Made, done: RunResult) 
             done.failures[own[-1]] = failure if failure is not None else next(iter(failed.values()))
 
 
-def _to_make(
-    instance: dg.DagsterInstance, workspace: Workspace, step: Step, partitions: Sequence[Partition]
-) -> list[Partition]:
-    """Return outdated partitions, and those that Dagster does not know because a run was killed before its report.
-
-    Partitions that wait for something that no run provides are left out. Opens the store once.
-    """
-    with workspace.warehouse.read_together() as opened:
-        workspace = replace(workspace, warehouse=opened)
-        due = outdated(instance, workspace, step, partitions)
-        return [each for each in due if step.tracked.waits_for(workspace, each) is None]
-
-
 # The person at the terminal repeats a command. A daemon cannot, and ended the log of a failed run with a line on that.
 _NOT_RETRIED = {"dagster/max_retries": "0"}
 
@@ -181,20 +132,17 @@ def materialize(
     span = {RANGE_START: keys[0], RANGE_END: keys[1]}
     outcomes: list[Made] = []
     instance.compute_log_manager.capture_logs = _nothing_captured  # type: ignore[method-assign]
-    with bounded_slot_wait(instance, deadline=workspace.settings.store_deadline) as refused:
-        _current.workspace = replace(workspace, on_made=outcomes.append)
-        outcome = _job().execute_in_process(
-            instance=instance,
-            asset_selection=[dg.AssetKey(name) for name in sorted(step.makes)],
-            partition_key=keys[0] if first == last else None,
-            tags={ATTENDED: "command", **_NOT_RETRIED, **process_tag(), **({} if first == last else span)},
-            raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
+    _current.workspace = replace(workspace, on_made=outcomes.append)
+    outcome = _job().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(name) for name in sorted(step.makes)],
+        partition_key=keys[0] if first == last else None,
+        tags={ATTENDED: "command", **_NOT_RETRIED, **process_tag(), **({} if first == last else span)},
+        raise_on_error=False,
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+    )
     if outcomes and (outcome.success or outcomes[-1].failures):
         return outcomes[-1]
-    if refused:
-        raise StoreBusy(refused[0])
     failed = outcome.get_step_failure_events()
     error = failed[0].step_failure_data if failed else None
     if error and error.user_failure_data and error.user_failure_data.description:

@@ -135,7 +135,7 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                     f"{dagster_home} is in use by another `make dev`; stop that one, or set DAGSTER_HOME and "
                     "PAPER_ASSETS_HOME to other folders"
                 ) from None
-            fail_abandoned_runs(instance, never_start=True)
+            fail_abandoned_runs(instance)
             forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
         yield
 

@@ -245,7 +245,7 @@ def record_ended_runs(ended: threading.Event) -> None:
 
     ended.wait()
     with suppress(Exception), open_instance(Path(home)) as instance:
-        fail_abandoned_runs(instance, never_start=True)
+        fail_abandoned_runs(instance)
 
 
 def graph_service(*options: str) -> Service:

@@ -25,14 +25,7 @@ from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day, profile_queries
 from paper_assets.pipeline.profiles import remembered_profile
-from paper_assets.pipeline.rankings import (
-    Work,
-    finish_ranking,
-    keep_candidates,
-    rank_locally,
-    ranking_work,
-    start_ranking,
-)
+from paper_assets.pipeline.rankings import RankingWork, keep_candidates, ranking_work
 from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
     STOPS_ALL,
@@ -86,7 +79,7 @@ def day_by_day(
     partitions: Sequence[Partition],
     *,
     prepare: Callable[[Partition], bool],
-    work_of: Callable[[Partition], Work],
+    work_of: Callable[[Partition], RankingWork | None],
     verifier: Verifier,
 ) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
     """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
@@ -116,36 +109,30 @@ def _one_day(
     done: _Done,
     *,
     prepare: Callable[[Partition], bool],
-    work_of: Callable[[Partition], Work],
+    work_of: Callable[[Partition], RankingWork | None],
     verifier: Verifier,
 ) -> None:
-    works: dict[Partition, Work] = {}
-    tasks: dict[Partition, RankingTask] = {}
+    works: dict[Partition, RankingWork] = {}
 
     def begin(partition: Partition) -> bool:
         prepare(partition)
-        works[partition] = work_of(partition)
-        task = start_ranking(works[partition])
-        if task is not None:
-            tasks[partition] = task
-        return task is not None
+        if work := work_of(partition):
+            works[partition] = work
+        return work is not None
 
     begun_new, failures = make_each(asked, begin)
     done.failures |= failures
     done.new |= {partition: False for partition, new in begun_new.items() if not new}
-    try:
-        for partition, found in _found(connection, tasks, verifier):
-            try:
-                if isinstance(found, PaperAssetsError):
-                    raise found
-                done.new[partition] = finish_ranking(works[partition], found)
-            except ClusterUnavailable:
-                raise
-            except PaperAssetsError as failure:
-                done.failures[partition] = failure
-    finally:
-        for work in works.values():
-            work.close()
+    for partition, found in _found(connection, {each: work.task for each, work in works.items()}, verifier):
+        try:
+            if isinstance(found, PaperAssetsError):
+                raise found
+            works[partition].store(found)
+            done.new[partition] = True
+        except ClusterUnavailable:
+            raise
+        except PaperAssetsError as failure:
+            done.failures[partition] = failure
 
 
 def _found(
@@ -366,7 +353,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         )
         return keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
 
-    def work_of(partition: Partition) -> Work:
+    def work_of(partition: Partition) -> RankingWork | None:
         return ranking_work(
             workspace.warehouse,
             profile_of(partition.of_profile),
@@ -377,11 +364,11 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             now=workspace.clock(),
         )
 
-    def make(partition: Partition) -> bool:
-        new = prepare(partition)
-        if RANKINGS in wanted:
-            new = rank_locally(work_of(partition), first)
-        return new
+    def rank_here(partition: Partition, judged_by: Verifier) -> bool:
+        work = work_of(partition)
+        if work:
+            work.store(rank(work.task, verifier=judged_by))
+        return work is not None
 
     def refine(partition: Partition) -> bool:
         """Rank again with the model's verdicts, where the list lacks some."""
@@ -390,7 +377,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
             right=model_reliability(workspace, profile_of(partition.of_profile), verifier),
             report=lambda what: workspace.progress(0, None, what),
         )
-        new = rank_locally(work_of(partition), trusted)
+        new = rank_here(partition, trusted)
         header = ranking_header(workspace.warehouse, partition.of_day, partition.of_profile)
         if new and header["llm_calls_made"]:
             tokens = header["llm_input_tokens"] + header["llm_output_tokens"]
@@ -406,7 +393,8 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
             def make_held(partition: Partition) -> bool:
                 hold()
-                return make(partition)
+                new = prepare(partition)
+                return rank_here(partition, first) if RANKINGS in wanted else new
 
             new, failures = make_each(partitions, make_held, in_order=True, progress=workspace.progress)
         if verifier.model and RANKINGS in wanted:  # takes minutes, and holding the store would block other processes

@@ -305,7 +305,6 @@ STEP = Step(
     code_version="1",
     make=_make,
     partitions_per_run=31,
-    pool="arxiv",
 )
 
 

@@ -1,6 +1,7 @@
 """Rank one profile's day: filter the candidates, build the task for the ranking core, store rows and JSON file."""
 
-from collections.abc import Generator
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -167,7 +168,14 @@ def _vectors(
 
 
 _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
-Work = Generator[RankingTask, Ranking, bool]  # yields the task, if any; returns whether the ranking sent is new
+
+
+@dataclass(frozen=True, slots=True)
+class RankingWork:
+    """A ranking to compute, here or elsewhere: everything is read; `store` does all writing."""
+
+    task: RankingTask
+    store: Callable[[Ranking], None]
 
 
 def keep_ranking(
@@ -186,27 +194,9 @@ def keep_ranking(
     vectors are missing.
     """
     work = ranking_work(warehouse, profile, as_of, embedder=embedder, llm=verifier.model, settings=settings, now=now)
-    return rank_locally(work, verifier)
-
-
-def rank_locally(work: Work, verifier: Verifier) -> bool:
-    """Rank in this process, if there is anything to rank; return whether the ranking is new."""
-    task = start_ranking(work)
-    return task is not None and finish_ranking(work, rank(task, verifier=verifier))
-
-
-def start_ranking(work: Work) -> RankingTask | None:
-    """Read the inputs and return the task; None if there is nothing to rank."""
-    return next(work, None)
-
-
-def finish_ranking(work: Work, found: Ranking) -> bool:
-    """Store the ranking; return whether it is new."""
-    try:
-        work.send(found)
-    except StopIteration as done:
-        return bool(done.value)
-    raise RuntimeError("a day and profile have one ranking")
+    if work:
+        work.store(rank(work.task, verifier=verifier))
+    return work is not None
 
 
 def ranking_work(
@@ -218,9 +208,8 @@ def ranking_work(
     llm: str | None,
     settings: Settings,
     now: datetime,
-) -> Work:
-    """Split `keep_ranking` in two, so that the ranking can be computed elsewhere in between: all reading, then all
-    writing.
+) -> RankingWork | None:
+    """Read what the ranking of the stored candidates is made from; None if the stored ranking has the same inputs.
 
     `llm`: the name of the language model, if one is used.
     """
@@ -240,10 +229,9 @@ def ranking_work(
         preferences=preferences_inputs(warehouse, name),
         considered=earlier.fingerprint if earlier else None,
     )
-    inputs = fingerprint(model=model)
-    if ranking_inputs(warehouse, as_of, name) == inputs:
+    if ranking_inputs(warehouse, as_of, name) == fingerprint(model=model):
         keep_file(warehouse, profile, as_of, settings=settings)
-        return False
+        return None
     preferences, evidence = current_preferences(warehouse, profile, model=model)
     task = day_task(
         warehouse,
@@ -256,16 +244,17 @@ def ranking_work(
         settings=settings,
     )
     task = with_stored_vectors(warehouse, profile, task, embedder)
-    found = yield task
-    if embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD:
+
+    def store(found: Ranking) -> None:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
-        model, inputs = None, fingerprint(model=None)
-    if llm and found.header["llm_failed"]:
-        inputs += _UNFINISHED
-    header = _stored_header(warehouse, profile, found, task, model=model, evidence=evidence, now=now)
-    replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
-    keep_file(warehouse, profile, as_of, settings=settings)
-    return True
+        failed = embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD
+        used = None if failed else model
+        inputs = fingerprint(model=used) + (_UNFINISHED if llm and found.header["llm_failed"] else "")
+        header = _stored_header(warehouse, profile, found, task, model=used, evidence=evidence, now=now)
+        replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
+        keep_file(warehouse, profile, as_of, settings=settings)
+
+    return RankingWork(task, store)
 
 
 def _stored_header(

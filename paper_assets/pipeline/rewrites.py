@@ -403,5 +403,4 @@ STEP = Step(
     code_version=CODE_VERSION,
     make=_make,
     reported=_reported,
-    pool="llm",
 )

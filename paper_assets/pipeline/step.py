@@ -230,7 +230,6 @@ class Step:
     reported: Reported = lambda workspace, partitions: {}
     reports_only_read: bool = False
     partitions_per_run: int | None = 100
-    pool: str | None = None
 
     @property
     def name(self) -> str:

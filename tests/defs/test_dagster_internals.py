@@ -4,10 +4,7 @@ import ast
 import inspect
 import re
 import sqlite3
-import subprocess
-import sys
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import dagster as dg
@@ -43,33 +40,6 @@ def private_imports(module: Path) -> set[str]:
 def test_only_one_module_imports_private_modules_of_dagster() -> None:
     importing = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if private_imports(file)}
     assert importing == {ONLY}
-
-
-def test_the_version_is_the_one_that_the_module_was_written_for() -> None:
-    version = re.search(r"written for Dagster (\d+\.\d+)", dagster_internals.__doc__ or "")
-    assert version and dg.__version__.startswith(f"{version[1]}."), "check its list, then its version"
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("dagster._core.storage.event_log.sqlite.sqlite_event_log", "create_engine"),
-        ("dagster._core.storage.runs.sqlite.sqlite_run_storage", "create_engine"),
-        ("dagster._core.storage.schedules.sqlite.sqlite_schedule_storage", "create_engine"),
-    ],
-)
-def test_what_is_replaced_in_dagster_is_still_there_and_used(module: str, name: str) -> None:
-    source = inspect.getsource(import_module(module))
-    assert hasattr(import_module(module), name)
-    assert len(re.findall(rf"\b{name}\b", source)) >= 2, "defined or imported, and used"
-
-
-def test_the_commands_that_are_run_are_still_there() -> None:
-    (daemon,) = entry_points(group="console_scripts", name="dagster-daemon")
-    assert callable(daemon.load())
-    help_text = subprocess.run([sys.executable, "-m", "dagster", "code-server", "start", "--help"], capture_output=True)
-    for option in ("--location-name", "--use-python-environment-entry-point", "--heartbeat-ttl"):
-        assert option in help_text.stdout.decode()
 
 
 def test_a_code_server_starts_its_runs_from_a_process_that_has_imported_the_definitions(

@@ -8,8 +8,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.defs import fetching, resources
-from paper_assets.defs.fetching import Tries, daily_fetch, daily_tick
+from paper_assets.defs import resources
+from paper_assets.defs.due import PASSING, Tried, tried_runs
+from paper_assets.defs.fetching import daily_fetch, daily_tick
 from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.rankings import latest_ranking_day, listed_by_day
 from tests.defs.test_due import Daemon
@@ -94,23 +95,24 @@ def test_a_fetch_that_failed_is_requested_again_after_growing_pauses_until_the_e
     handled = moment("2026-11-25 06:30").isoformat()
     settings = load_settings({"PAPER_ASSETS_FETCH_AT": "05:30"}, Path("/home"))
 
-    def after(now: str, tries: Tries | None) -> list[str | None]:
-        result = daily_tick(handled, moment(now), settings, due=lambda: [date(2026, 11, 23)], tries=lambda key: tries)
+    def after(now: str, tried: list[Tried]) -> list[str | None]:
+        result = daily_tick(handled, moment(now), settings, due=lambda: [date(2026, 11, 23)], tried=lambda key: tried)
         return [request.run_key for request in result.run_requests or ()]
 
-    failed = Tries(40, True, moment("2026-11-25 06:40"))
+    failure = Tried({}, PASSING, moment("2026-11-25 06:40"))
+    failed = [failure] * 40
     assert after("2026-11-25 07:00", failed) == []
     assert after("2026-11-25 07:10", failed) == ["daily-2026-11-25T0630-41"]
-    assert after("2026-11-25 06:41", Tries(1, True, moment("2026-11-25 06:40"))) == []
-    assert after("2026-11-25 06:42", Tries(1, True, moment("2026-11-25 06:40"))) == ["daily-2026-11-25T0630-2"]
+    assert after("2026-11-25 06:41", [failure]) == []
+    assert after("2026-11-25 06:42", [failure]) == ["daily-2026-11-25T0630-2"]
     assert after("2026-11-25 18:31", failed) == []
-    assert after("2026-11-25 07:10", Tries(1, False, moment("2026-11-25 06:40"))) == []
-    assert after("2026-11-25 07:10", None) == []
+    assert after("2026-11-25 07:10", [replace(failure, failure=None)]) == []
+    assert after("2026-11-25 07:10", []) == []
 
 
 def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        assert fetching._tries(instance, "daily-2026-11-23") is None
+        assert tried_runs(instance, {"paper_assets/fetch": "daily-2026-11-23"}) == []
         job = dg.define_asset_job("fails", selection="broken")
 
         @dg.asset
@@ -121,10 +123,9 @@ def test_the_runs_of_a_fetch_are_found_by_its_key(tmp_path: Path) -> None:
         definitions.execute_in_process(
             instance=instance, raise_on_error=False, tags={"paper_assets/fetch": "daily-2026-11-23"}
         )
-        found = fetching._tries(instance, "daily-2026-11-23")
-    assert found is not None
-    assert (found.number, found.failed) == (1, True)
-    assert abs(datetime.now(UTC) - found.at) < timedelta(hours=1)
+        [found] = tried_runs(instance, {"paper_assets/fetch": "daily-2026-11-23"})
+    assert found.failure
+    assert abs(datetime.now(UTC) - found.ended) < timedelta(hours=1)
 
 
 def test_a_week_of_the_daemon_has_each_mornings_papers_in_the_list_of_that_morning(

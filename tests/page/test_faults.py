@@ -195,7 +195,7 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     from dagster._core.events import DagsterEvent
     from dagster._core.execution.plan.objects import StepFailureData, UserFailureData
 
-    from paper_assets.defs.instance import latest_runs, open_instance
+    from paper_assets.defs.instance import open_instance
 
     assert "No run is recorded yet" in client.get("/health").text
     folder = Path(page_of_a_year.desk.environment["DAGSTER_HOME"])
@@ -241,7 +241,7 @@ def test_health_lists_the_runs_of_the_folder_in_which_dagster_keeps_them(
     assert "No run is recorded yet" not in answer and "success" in answer
     assert "<td>embeddings</td>" in answer and "<td>2 March 2026 to 4 March 2026</td>" in answer
     read = runs_in_files(folder, most=9)
-    assert read == latest_runs(folder, most=9) and [run.status for run in read] == ["failure", "success", "started"]
+    assert read and [run.status for run in read] == ["failure", "success", "started"]
     settings = folder / "dagster.yaml"
     kept = settings.read_bytes()
     settings.write_bytes(kept + b"\nstorage:\n  postgres: {}\n")

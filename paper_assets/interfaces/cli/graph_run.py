@@ -10,7 +10,8 @@ from typing import Any
 from paper_assets.defs import runs
 from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
 from paper_assets.defs.external_assets import report_profiles, report_ratings
-from paper_assets.defs.instance import explained, open_instance, remove_old_logs
+from paper_assets.defs.history_files import prune_history
+from paper_assets.defs.instance import explained, open_instance
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.background import report_stage
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
@@ -45,7 +46,7 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     before_the_end(lambda: cancel_process_runs(instance))
     with explained(home):
         fail_abandoned_runs(instance)
-        remove_old_logs(instance, home)
+        prune_history(home)
         repair(workspace, report=_report_missing)
         yield workspace, instance
 
