@@ -148,7 +148,7 @@ def _fork(
     """Start a command with these standard streams; return when it has its own session, so that it can be killed."""
     ready, ready_end = os.pipe()
     command = _Fork(list(arguments), folder, dict(environ), _AT_START, before, (*streams, ready_end))
-    process = _forking().Process(target=command)
+    process = forking().Process(target=command)
     process.start()
     os.close(ready_end)
     os.read(ready, 1)
@@ -194,7 +194,7 @@ class _Fork:
 
 
 @cache
-def _forking() -> ForkServerContext:
+def forking() -> ForkServerContext:
     """Return what starts processes. The process that forks them starts with the first, and ends when this one does."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.ready_commands"])

@@ -1,10 +1,11 @@
 """Provide invented papers, and work on a warehouse in separate processes."""
 
-import multiprocessing
+import os
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.warehouse import Warehouse
+from tests.forked_commands import can_fork, forking
 
 MONDAY, TUESDAY, WEDNESDAY = date(2026, 1, 5), date(2026, 1, 6), date(2026, 1, 7)
 
@@ -51,8 +53,11 @@ def stored(warehouse: Warehouse) -> dict[str, Paper]:
 
 @contextmanager
 def process(work: Work, *arguments: object) -> Iterator[tuple[BaseProcess, Connection]]:
-    """Run `work(connection, *arguments)` in a new process that is killed when the block ends."""
-    context = multiprocessing.get_context("spawn")
+    """Run `work(connection, *arguments)` in a new process that is killed when the block ends.
+
+    Its environment is the one in which the first of them started.
+    """
+    context = forking() if can_fork(os.environ) else get_context("spawn")
     here, there = context.Pipe()
     child = context.Process(target=work, args=(there, *arguments))
     child.start()

@@ -3,15 +3,14 @@
 The processes are forked from one that has imported the stores once, so that each costs milliseconds.
 """
 
-import multiprocessing
 import resource
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from paper_assets.errors import PaperAssetsError
+from tests.forked_commands import forking
 
 MOST_MEMORY = 6_000_000_000  # bytes of address space; DuckDB and Chroma reserve much more than they use
-_PRELOADED = ["paper_assets.stores.papers", "paper_assets.stores.papers", "chromadb"]
 
 Work = Callable[..., None]
 
@@ -22,8 +21,7 @@ class Crashed(Exception):
 
 def alone(work: Work, *arguments: object, seconds: float) -> None:
     """Do the work in a separate process; raise its PaperAssetsError, or Crashed for any other end."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
+    context = forking()
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=_reported, args=(there, work, arguments), daemon=True)
     child.start()

@@ -18,17 +18,6 @@ from pathlib import Path
 
 _SOURCE = Path(__file__).with_name("killer.c")
 _LONGEST = 600.0  # seconds; a command that takes longer hangs
-# Modules that take long to import and start no thread.
-_READY = (
-    "dagster",
-    "duckdb",
-    "pyarrow",
-    "chromadb",
-    "numpy",
-    "paper_assets.interfaces.cli.graph",
-    "paper_assets.interfaces.cli.archive",
-    "paper_assets.interfaces.cli.graph_run",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +89,9 @@ def victims(folder: Path, environ: Mapping[str, str]) -> Iterator[Victims]:
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    for name in _READY:
-        __import__(name)
+    import tests.ready_commands  # noqa: F401
+    from paper_assets.interfaces.cli import archive, graph, graph_run  # noqa: F401  # read the environment
+
     for line in sys.stdin:
         answers.write(json.dumps(_run(json.loads(line))) + "\n")
         answers.flush()
