@@ -34,6 +34,10 @@ def moment(text: str) -> datetime:
         (hours(weekdays="wed"), "2026-11-24 12:00", "2026-11-18 06:30", "2026-11-25 06:30"),
         (hours(weekdays="sat-mon"), "2026-11-25 12:00", "2026-11-23 06:30", "2026-11-28 06:30"),
         (hours(zone="Europe/Berlin"), "2026-10-24 12:00", "2026-10-24 04:30", "2026-10-25 05:30"),  # end of summer time
+        # 02:30 does not exist on that night, and exists twice on this one: one fetch each
+        (hours("02:30", zone="Europe/Berlin"), "2026-03-29 01:29", "2026-03-28 01:30", "2026-03-29 01:30"),
+        (hours("02:30", zone="Europe/Berlin"), "2026-03-29 01:30", "2026-03-29 01:30", "2026-03-30 00:30"),
+        (hours("02:30", zone="Europe/Berlin"), "2026-10-25 01:30", "2026-10-25 00:30", "2026-10-26 01:30"),
         (hours("00:10", "mon", "Asia/Seoul"), "2026-11-25 12:00", "2026-11-22 15:10", "2026-11-29 15:10"),
     ],
 )

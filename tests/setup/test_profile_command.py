@@ -1,4 +1,4 @@
-"""Test `paper-assets profile`: with options, with questions in a real terminal, and its errors in one line."""
+"""Test `paper-assets profile`: with options, with own words in a real terminal, and its errors in one line."""
 
 import json
 import os
@@ -78,36 +78,16 @@ def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
     assert desk.content("a") == {"interests": {"primary": ["trees"]}}
 
 
-def test_the_questions_at_a_terminal_make_a_profile(desk: Desk) -> None:
-    output = in_terminal(
-        desk,
-        [
-            ("interest 1", "robot grasping"),
-            ("interest 2", ""),
-            ("papers 1", "no paper at all"),
-            ("papers 2", ""),
-            ("names no paper", None),
-            ("papers 1", "https://arxiv.org/abs/2501.12345"),
-            ("papers 2", ""),
-            ("library file", "missing.bib"),
-            ("missing.bib", None),
-            ("library file", ""),
-            ("Categories to follow", ""),
-            ("Name of the profile", "My Robots"),
-            ("for example my-robots", None),
-            ("Name of the profile", "robots"),
-        ],
-        "profile",
-        "new",
-    )
-    assert "cs.RO Robotics" in output
-    assert "Traceback" not in output
-    made = desk.content("robots")
-    assert made["interests"] == {"primary": ["robot grasping"], "papers": ["2501.12345"]}
+def test_own_words_at_a_terminal_make_a_profile(desk: Desk) -> None:
+    dialogue = [("In your own words", "I work on robot grasping.\nNot interested in surgery.\n"), ("Name", "My Robots")]
+    output = in_terminal(desk, dialogue, "profile", "new")
+    assert "[robot-grasping]" in output and "Profile my-robots is in" in output and "Traceback" not in output
+    made = desk.content("my-robots")
+    assert made["interests"] == {"primary": ["robot grasping"], "avoid": ["surgery"]}
     assert "cs.RO" in made["feed"]["categories"]  # type: ignore[index]
 
 
-def in_terminal(desk: Desk, dialogue: list[tuple[str, str | None]], *arguments: str) -> str:
+def in_terminal(desk: Desk, dialogue: list[tuple[str, str]], *arguments: str) -> str:
     """Run a command in a pseudo-terminal and answer its questions in order; return all that it printed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -139,8 +119,7 @@ def in_terminal(desk: Desk, dialogue: list[tuple[str, str | None]], *arguments: 
             while (at := output.find(question, place)) < 0:
                 assert read(), f"no {question!r} after:\n{output}"
             place = at + len(question)
-            if answer is not None:
-                os.write(ours, f"{answer}\n".encode())
+            os.write(ours, f"{answer}\n".encode())
         while read():
             pass
         assert process.wait(timeout=PATIENCE) == 0, output

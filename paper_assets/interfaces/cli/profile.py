@@ -5,16 +5,16 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     environment,
@@ -69,7 +69,6 @@ profile = typer.Typer(
     rich_markup_mode=None,
 )
 
-_Answer = TypeVar("_Answer")
 _MOST_SHOWN, _MOST_LETTERS = 10, 100  # of the interests in a list of profiles
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
@@ -114,9 +113,7 @@ Author = Annotated[list[str] | None, typer.Option("--author", help="Author whose
 
 @profile.command()
 def new(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of the profile; without one, questions are asked.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the profile.")] = None,
     interest: Interest = None,
     paper: Paper = None,
     library: Library = None,
@@ -130,23 +127,27 @@ def new(
     model: ByModel = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a profile from your words, papers or library. Without options it asks questions at a terminal."""
-    draft = _draft(name or "", interest, paper, category, keyword, author)
-    draft = _with_words(draft, statement, avoid, exclude_keyword, exclude_category, model=model)
-    entries = _entries(library)
+    """Make a profile from your words, papers or library. Without options it asks for your words at a terminal."""
+    entries, text = _entries(library), _text_of(statement) if statement else ""
+    taken = profile_editing.profile_names(_place())
     if not (interest or paper or library or keyword or statement):
         if not (sys.stdin.isatty() and sys.stdout.isatty()) or as_json:
             raise InvalidInput(
                 "describe the profile: paper-assets profile new NAME --interest TEXT (or --statement FILE, --keyword, "
-                "--paper, --library); questions are asked at a terminal only"
+                "--paper, --library); a question is asked at a terminal only"
             )
-        draft, entries = _asked(draft)
-    elif not name:
+        say("What do you want to read, and what not? In your own words; an empty line ends it.")
+        text = "\n".join(iter(lambda: sys.stdin.readline().strip(), ""))
+        topic = next(iter(read_statement(text).primary), "")
+        asked = name or typer.prompt("Name of the profile", default=proposed_name(topic, taken=taken) or "my-papers")
+        name = proposed_name(asked, taken=taken) or asked
+    if not name:
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
-    elif not draft.categories:
-        check_name(draft.name, taken=profile_editing.profile_names(_place()))
-        proposed = _proposed(draft, entries)
-        draft = replace(draft, categories=tuple(proposed))
+    draft = _draft(name, interest, paper, category, keyword, author)
+    draft = _with_words(draft, text, avoid, exclude_keyword, exclude_category)
+    if not draft.categories:
+        check_name(draft.name, taken=taken)
+        draft = replace(draft, categories=tuple(_proposed(draft, entries)))
     created = profile_editing.create_profile(_place(), draft, now=_now(), library=entries)
     for note in created.notes:
         warn(f"note: {note}")
@@ -292,7 +293,8 @@ def edit(
     place = _place()
     words = (avoid, exclude_keyword, exclude_category, statement)
     if any((interest, paper, library, category, keyword, author, *words)):
-        draft = _with_words(_draft(name, interest, paper, category, keyword, author), statement, *words[:3])
+        draft = _draft(name, interest, paper, category, keyword, author)
+        draft = _with_words(draft, _text_of(statement) if statement else "", *words[:3])
         changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
         for note in changed.notes:
             warn(f"note: {note}")
@@ -385,7 +387,7 @@ def _draft(
 
 def _with_words(
     draft: ProfileDraft,
-    statement: Path | None,
+    text: str,
     avoid: list[str] | None,
     exclude_keyword: list[str] | None,
     exclude_category: list[str] | None,
@@ -404,8 +406,7 @@ def _with_words(
             )
         ),
     )
-    if statement:
-        text = _text_of(statement)
+    if text:
         reading = _reading(text, model=model)
         draft, notes = (
             with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
@@ -470,68 +471,6 @@ def _proposed(draft: ProfileDraft, entries: Sequence[Entry]) -> list[str]:
     excluded = {code.rpartition(":")[2] for code in draft.exclude_categories}
     categories = proposed_categories(_workspace(), asked, [*draft.papers, *works])
     return [category.code for category, sure in categories.items() if sure and category.code not in excluded]
-
-
-def _asked(draft: ProfileDraft) -> tuple[ProfileDraft, list[Entry]]:
-    """Ask for everything that makes a profile; a wrong answer is explained and asked again."""
-    place = _place()
-    say("A profile says what you want to read. Enter on an empty line ends a list.\n")
-    interests = _lines("What do you work on? One interest per line, in the words of a paper's title.", "interest")
-    papers = _until_valid(
-        lambda: _works(_lines("Papers you like (optional): arXiv ids, DOIs or links in any form.", "papers"))
-    )
-    entries = _until_valid(
-        lambda: _entries(
-            _paths(_line("A library file to import (optional; .bib, .ris, CSL-JSON or zotero.sqlite)", ""))
-        )
-    )
-    if not (interests or papers or entries):
-        warn("Without an interest or a paper there is nothing to rank by.\n")
-        return _asked(draft)
-    draft, notes = with_exclusions_read(replace(draft, interests=tuple(interests), papers=papers))
-    for note in notes:
-        warn(f"note: {note}")
-    proposed = [*draft.categories] or _proposed(draft, entries)
-    if proposed:
-        say("\nCategories of arXiv that fit:")
-        for code in proposed:
-            say(f"  {category_name(code)}")
-    draft = _until_valid(lambda: _with_categories(draft, _line("Categories to follow", " ".join(proposed))))
-    taken = profile_editing.profile_names(place)
-    free = proposed_name(draft.name or next(iter(interests), "my-papers"), taken=taken)
-    name = _until_valid(lambda: check_name(_line("Name of the profile", free or "my-papers"), taken=taken))
-    return replace(draft, name=name), entries
-
-
-def _until_valid(ask: Callable[[], _Answer]) -> _Answer:
-    """Ask until the answer is valid, and show why one is not."""
-    while True:
-        try:
-            return ask()
-        except PaperAssetsError as fault:
-            warn(f"{fault}\n")
-
-
-def _with_categories(draft: ProfileDraft, answer: str) -> ProfileDraft:
-    """Return the draft with these categories. Raises InvalidInput for an unknown one."""
-    return replace(draft, categories=read_categories(answer))
-
-
-def _paths(answer: str) -> list[Path]:
-    return [Path(answer).expanduser()] if answer else []
-
-
-def _lines(question: str, label: str) -> list[str]:
-    say(question)
-    answers: list[str] = []
-    while answer := _line(f"  {label} {len(answers) + 1}", ""):
-        answers.append(answer)
-    return answers
-
-
-def _line(question: str, default: str) -> str:
-    answer: str = typer.prompt(question, default=default, show_default=bool(default))
-    return answer.strip()
 
 
 def _summary(place: profile_editing.Place, name: str) -> dict[str, Any]:

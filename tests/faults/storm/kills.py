@@ -32,6 +32,7 @@ V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
 IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
 HARVEST = ("harvest", "--from", "2026-01-01", "--until", "2026-03-31", "--set", "cs:cs")
 RATE, EXPORT = ("rate", "graphs", SHEEP, "worth"), ("export", "export")
+ERASE = ("ratings", "erase", "graphs", "--yes")
 RUN, REWRITE = ("run", "--since", DAYS[0]), ("rewrite", SHEEP, "--level", "public")
 
 
@@ -74,10 +75,12 @@ CASES = (
     Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
     Case("harvest", HARVEST, share=2),
+    Case("kept answer", ("ask", "which trips are forecast?", "--extractive", "--keep"), (IMPORT,), share=2),
     Case("rating", RATE, (IMPORT,), share=2),
     Case("backup", ("backup", "copy"), (IMPORT, RATE), share=2, refuses=True),
     Case("restore", ("restore", "copy", "--yes"), (IMPORT, RATE, ("backup", "copy"), AGAIN)),
-    Case("import of an export", ("import", "export"), (IMPORT, RATE, EXPORT, ("ratings", "erase", "graphs", "--yes"))),
+    Case("entries of a backup", ("restore", "copy", "--entered"), (IMPORT, RATE, ("backup", "copy"), ERASE)),
+    Case("import of an export", ("import", "export"), (IMPORT, RATE, EXPORT, ERASE)),
     Case(
         "removal of everything", ("profile", "remove", "graphs", "--everything", "--yes"), (IMPORT, RATE), refuses=True
     ),
