@@ -59,8 +59,12 @@ def statement_language(text: str) -> str | None:
         if accented:
             return accented
     latin = sum(letter < "ɐ" for letter in letters)
-    code = language_of(text) if 2 * latin < len(letters) else None
-    return code if code in _OTHER_SCRIPTS else None
+    if 2 * latin < len(letters):
+        code = language_of(text)
+        return code if code in _OTHER_SCRIPTS else None
+    if not english and 2 * sum(map(is_ordinary_word, written)) < len(written):
+        return language_of(text)
+    return None
 
 
 _ACCENTS = {"de": set("äöüß"), "fr": set("èêçàâîô"), "es": set("ñ¿")}  # of texts of few function words
@@ -68,8 +72,11 @@ _OTHER_SCRIPTS = frozenset(("ar", "bg", "bn", "el", "fa", "he", "hi", "ru", "th"
 
 
 def read_foreign(sentence: str, mode: Mode, found: Found) -> bool:
-    """Read a sentence in one of the languages with a grammar above; return whether it is in one."""
-    grammar = _grammars().get(statement_language(sentence) or "")
+    """Read a sentence in one of the languages with a grammar above; return whether it is in one. A sentence without a
+    word of English is in the statement's language.
+    """
+    is_english = word_list("english") & set(re.findall(r"[^\W\d_]+", sentence.casefold()))
+    grammar = _grammars().get(statement_language(sentence) or (not is_english and found.language) or "")
     if grammar is None:
         return False
     parts = re.split(r"[;；]\s*", sentence.strip(" .。!！"))

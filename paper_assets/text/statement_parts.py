@@ -28,9 +28,10 @@ class Mode:
 
 @dataclass(slots=True)
 class Found:
-    """Collect topics (by their folded form), authors and categories while a statement is read."""
+    """Collect topics (by their folded form), authors and categories while a statement in `language` is read."""
 
     categories: Mapping[str, str]
+    language: str | None = None
     topics: dict[str, tuple[str, Mode, bool]] = field(default_factory=dict)
     authors: dict[str, None] = field(default_factory=dict)
     codes: dict[str, bool] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """Read what a person writes about what they want to read: topics by level, topics to avoid, authors, categories (W1).
 
 The rules work on sentences and bullets, not on lines. A statement is cut into items (bullets, sentences, unwrapped
-lines), each item into clauses of one polarity, and each clause into topics. Headings ("Not relevant:") set polarity,
-level or kind for what follows. To teach a new phrase, add it to `statement_words.toml`, and a statement to
-`tests/text/test_statements.py`.
+lines), each item into clauses of one polarity (`statement_opinions.py`), and each clause into topics. Headings ("Not
+relevant:") set polarity, level or kind for what follows. To teach a new phrase, add it to `statement_words.toml`, and a
+statement to `tests/text/test_statements.py`.
 
 Negations that belong to a topic ("non-convex", "learning without labels", "why models are not calibrated") stay: only a
 clause that begins with a negation, or a sentence that says that something is not wanted, excludes.
@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.statement_languages import read_foreign, statement_language
+from paper_assets.text.statement_opinions import is_opinion, plain_clauses, rejects
 from paper_assets.text.statement_parts import (
     BRACKET,
     Found,
@@ -64,13 +65,14 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
     if len(cleaned) > LONGEST_STATEMENT:
         cleaned = cleaned[:LONGEST_STATEMENT]
         notes.append(f"only the first {LONGEST_STATEMENT:,} characters were read")
-    found, mode = Found(categories=categories or {}), Mode()
+    language = statement_language(cleaned)
+    found, mode = Found(categories=categories or {}, language=language), Mode()
     items = list(_items(_without_letter(cleaned.translate(_SAME))))
     if {"+", "-"} <= {item.mark for item in items}:  # a list of what is wanted and what is not
         items = [replace(item, text=f"not {item.text}") if item.mark == "-" else item for item in items]
     for item in items:
         mode = _read_item(item, mode, found)
-    return _reading(found, statement_language(cleaned), notes)
+    return _reading(found, notes)
 
 
 def topic_in(interest: str) -> str:
@@ -79,7 +81,7 @@ def topic_in(interest: str) -> str:
     return reading.wanted[0] if len(reading.wanted) == 1 and not reading.authors else interest
 
 
-def _reading(found: "Found", language: str | None, notes: list[str]) -> Reading:
+def _reading(found: Found, notes: list[str]) -> Reading:
     topics = list(found.topics.values())
     if any(mode.wanted and not context for _, mode, context in topics):  # "I work on speech." before real topics
         notes += [f"taken as context, not as a topic: {topic}" for topic, _, context in topics if context]
@@ -97,7 +99,7 @@ def _reading(found: "Found", language: str | None, notes: list[str]) -> Reading:
         authors=tuple(found.authors),
         categories=tuple(code for code, wanted in found.codes.items() if wanted),
         exclude_categories=tuple(code for code, wanted in found.codes.items() if not wanted),
-        language=language,
+        language=found.language,
         notes=tuple(notes),
     )
 
@@ -106,9 +108,12 @@ def _reading(found: "Found", language: str | None, notes: list[str]) -> Reading:
 
 _SAME = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-"})
 _BULLET = re.compile(r"(?P<indent> *)(?P<mark>[-*•·◦▪+>]|\(?\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}) +(?=\S)")
+_NUMBER = re.compile(r"(^|[:,;.]|\b(?:and|or)\b|(?<=\s))\s*\(?(?:\d{1,2}|[a-h]|[ivx]{1,4})\)\s+", re.IGNORECASE)
 _LONGEST_SENTENCE = 600  # characters; a longer one is read in pieces
 _PROSE_LINE = 45  # characters; text wrapped at fewer is a list
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\Wa-zà-ÿ_])|(?<=[。！？])\s*")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?(?:[^\Wa-zà-ÿ_]|[a-z]{2,}(?:-[a-z]+)?\.[A-Z]{2}))|(?<=[。！？])\s*"
+)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|et al|cf|vs|approx|resp|incl|esp|Dr|Prof)|\b[A-Z])\.$")
 
 
@@ -205,7 +210,7 @@ def _heading_mode(words: str, mode: Mode) -> Mode | None:
 
 def _described(words: str, mode: Mode) -> Mode:
     mild = expression("mild").search(words) is not None
-    wanted = not (mild or expression("negative").search(words))
+    wanted = not (mild or rejects(words))
     level = (
         next((level for level, pattern in expressions("levels") if pattern.search(words)), mode.level)
         if wanted
@@ -226,8 +231,13 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
             _read_sentence(sentence, mode, found)
         heading = last.rstrip(": ")
         return _heading_mode(heading, Mode()) or _described(heading, Mode())
-    if "\n" not in text and (heading_alone := _heading_mode(text.rstrip("."), Mode())) and len(text.split()) > 1:
-        return heading_alone  # "Not interested in" on a separate line
+    text = re.sub(r"\s+/\s+", "; ", text)
+    text = re.sub(r"\?\s+(no|never|yes)\b(?:,?\s+(?:thanks|thank you|please))?", r" \1", text, flags=re.IGNORECASE)
+    if _heading_mode(text.partition(" - ")[0], Mode()):
+        text = text.replace(" - ", ": ", 1)
+    text = text.replace(" - ", "; ") if " - " in text and (": " in text or text.count(" - ") > 1) else text
+    if (alone := _heading_mode(text.rstrip("."), Mode())) is not None:
+        return alone  # "Not interested in" on a separate line
     for sentence in _sentences(text):
         _read_sentence(sentence, mode, found)
     return mode
@@ -240,11 +250,11 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
     """Read one sentence: its own heading, its people, then its clauses in order."""
     sentence = sentence.strip().rstrip(".!").strip()
     sentence = expression("not_only").sub(r"\1 and ", expression("condition").sub("", sentence))
+    sentence = _NUMBER.sub(r"\1; ", sentence) if len(_NUMBER.findall(sentence)) > 1 else sentence
     head, colon, rest = sentence.partition(":")
     if colon and rest.strip():
-        own = _heading_mode(head, mode) or (
-            _described(head, mode) if expression("excludes").fullmatch(f"{head} ") else None
-        )
+        stated = is_opinion(head) or expression("excludes").fullmatch(f"{head} ")
+        own = _heading_mode(head, mode) or (_described(head, mode) if stated else None)
         if own is not None:
             return _read_sentence(rest, own, found)
     if read_foreign(sentence, mode, found):
@@ -253,8 +263,10 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
         found.add(sentence, mode, context=True)
         return None
     if mode.kind == "author":
-        found.authors |= dict.fromkeys(_names(sentence))
-        return None
+        names = _names(sentence)
+        if not any(expression("organisation").search(name) or name.islower() for name in names):
+            found.authors |= dict.fromkeys(names)
+            return None
     if mode.kind == "category":
         for code in re.findall(r"[\w.-]+", sentence):
             note_category(code, mode.wanted, found)
@@ -265,22 +277,16 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
         return None
     sentence = _take_codes(_take_authors(sentence, found), mode, found)
     for part in _take_exceptions_in_brackets(sentence, mode, found):
-        for wanted, mild, clause, first_only in _clauses(part, mode):
-            said = replace(mode, wanted=wanted, mild=mild)
-            topics = topics_of(clause, said, found)
-            for place, (topic, level, context) in enumerate(topics):
-                kept = mode if first_only and place else said
-                found.add(topic, replace(kept, level=level if kept.wanted else "primary"), context=context)
+        for plain in plain_clauses(part):
+            for wanted, mild, clause, first_only in _clauses(plain, mode):
+                said = replace(mode, wanted=wanted, mild=mild)
+                for place, (topic, level, context) in enumerate(topics_of(clause, said, found)):
+                    kept = mode if first_only and place else said
+                    found.add(topic, replace(kept, level=level if kept.wanted else "primary"), context=context)
 
 
 def _clauses(sentence: str, mode: Mode) -> Iterator[tuple[bool, bool, str, bool]]:
     """Yield the clauses with (wanted, mild, text, only the first of its topics is excluded)."""
-    after = expression("excluded_after").match(sentence)
-    if after and re.search(
-        r"n't|\b(?:not?|little|irrelevant|out|off-topic|un\w+|boring|excluded)\b", sentence[after.end("what") :], re.I
-    ):
-        yield False, False, after["what"], False
-        return
     wanted, mild, at, first_only = mode.wanted, mode.mild, 0, False
     while at <= len(sentence):
         triggers = [
@@ -310,7 +316,8 @@ def _take_exceptions_in_brackets(sentence: str, mode: Mode, found: Found) -> lis
     """Read brackets that exclude ("LLMs (not vision), graphs") separately; return the rest."""
     left = sentence
     for bracket in BRACKET.finditer(sentence):
-        if expression("excludes").match(bracket[1]) or expression("bare").match(bracket[1]):
+        inside = plain_clauses(bracket[1])[0]
+        if expression("excludes").match(inside) or expression("bare").match(inside):
             left = left.replace(bracket[0], "", 1)
             _read_sentence(bracket[1], mode, found)
     return [left]
@@ -324,7 +331,7 @@ def _take_authors(sentence: str, found: Found) -> str:
 
     def take(match: re.Match[str]) -> str:
         names = [name for name in _names(match["names"]) if not expression("organisation").search(name)]
-        before = match.string[: match.start("names")]
+        before = re.split(r"[;:]|\bbut\b", match.string[: match.start("names")])[-1]
         excluded = expression("excludes").search(before) or expression("bare").search(before)
         if not names or excluded or any(name.casefold() in found.categories for name in names):
             return match[0]
@@ -342,7 +349,7 @@ def _take_authors(sentence: str, found: Found) -> str:
 
 def _names(text: str) -> list[str]:
     parts = re.split(r"\s*[;\n]\s*|\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*&\s*", text.strip().rstrip("."))
-    return [" ".join(part.split()) for part in parts if re.search(r"\w", part)]
+    return [re.sub(r"['’]s$", "", " ".join(part.split())) for part in parts if re.search(r"\w", part)]
 
 
 _CODE = re.compile(r"\b[a-z]{2,}(?:-[a-z]{2,4})?\.[A-Za-z-]{2,}\b")
@@ -354,7 +361,8 @@ def _take_codes(sentence: str, mode: Mode, found: Found) -> str:
     at = 0
     while (code := _CODE.search(sentence, at)) is not None:
         before = sentence[: code.start()]
-        excluded = expression("excludes").search(before) is not None or expression("bare").search(before) is not None
+        clause = re.split(r"[;:.]\s|\bbut\b", before)[-1]
+        excluded = expression("excludes").search(clause) is not None or expression("bare").search(clause) is not None
         at = code.end()
         if note_category(code[0], mode.wanted and not excluded, found):
             joined = _AND_CODE.match(sentence, at)

@@ -70,8 +70,15 @@ READ = [
     ("음성 합성에 관심이 있습니다. 음악에는 관심이 없습니다.", ["음성 합성"], ["음악"]),
 ]  # fmt: skip
 
+# An opinion before or after the topic, in words that no list of phrases has: text (⏎ ends a line), wanted, avoided.
+_LINES = Path(__file__).with_name("opinions.tsv").read_text(encoding="utf-8").splitlines()
+OPINIONS = [
+    (text.replace("⏎", "\n"), wanted.split("; "), avoided.split("; ") if avoided else [])
+    for text, wanted, avoided in (line.split("\t") for line in _LINES)
+]
 
-@pytest.mark.parametrize(("text", "wanted", "avoided"), READ, ids=[text[:40] for text, _, _ in READ])
+
+@pytest.mark.parametrize(("text", "wanted", "avoided"), [*READ, *OPINIONS])
 def test_a_statement_says_what_is_wanted_and_what_is_not(text: str, wanted: list[str], avoided: list[str]) -> None:
     reading = read_statement(text)
     assert (list(reading.wanted), list(reading.avoid)) == (wanted, avoided)

@@ -1,0 +1,123 @@
+"""Reduce a clause that gives an opinion to its topic: "NFTs can go" becomes "not interested in NFTs".
+
+People give an opinion before a topic ("I would rather not see …") or after it ("… is just a side interest"), in too
+many phrases for a list. Both are recognised by their words: a run that begins with a pronoun, an imperative or a
+judgement (before a topic) or with a verb or a pronoun (after it), and consists of a closed class of words. A negative
+word in it makes the topic unwanted. The words are in `statement_words.toml`.
+"""
+
+from collections.abc import Sequence
+
+from paper_assets.text.statement_parts import expression, word_list
+
+_EDGES = " ,.;:!?()"
+_QUESTION_WORDS = frozenset(("how", "what", "when", "where", "whether", "why"))
+_OF_OPINIONS = ("opinions", "pronouns", "negatives", "judgements", "of_papers", "heading")
+_JUDGING = ("judgements", "pronouns", "possessives")
+
+
+def plain_clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence with each opinion as a short phrase before its topic; the sentence itself if it
+    gives none.
+    """
+    sentence = expression("manners").sub("", sentence)
+    given = expression("conditional").match(sentence)
+    if given and rejects(given["rest"]):
+        return [f"not interested in {given['topic']}"]
+    separator = "enumeration" if expression("verdicts").search(sentence) else "boundary"
+    parts = [part.strip(" ,") for part in expression(separator).split(sentence) if part.strip()]
+    plain = [_plain(part) for part in parts]
+    if plain == [None] * len(parts):
+        return [sentence]
+    clauses = [part if clause is None else clause for part, clause in zip(parts, plain, strict=True)]
+    return [clause for clause in clauses if not is_opinion(clause)]
+
+
+def rejects(text: str) -> bool:
+    """Return whether an opinion is that its topic is not wanted."""
+    if expression("exceptions").search(text):  # "can't get enough of", "don't want to miss"
+        return False
+    negative = any(word in word_list("negatives") or word.endswith("n't") for word in _words(text))
+    return negative or expression("no_interest").search(text) is not None
+
+
+def is_opinion(text: str) -> bool:
+    """Return whether a text consists of words of opinions only: it names no topic."""
+    return all(any(word in word_list(name) for name in _OF_OPINIONS) for word in _words(text))
+
+
+def _plain(clause: str) -> str | None:
+    """Return a clause with its opinion as a short phrase before its topic; None if it gives none."""
+    if expression("past").match(clause):
+        return ""
+    if match := expression("verdict").match(clause):
+        return _phrase(match["rest"]) + str(match["topic"])
+    if match := expression("kept_out").match(clause):
+        return f"not interested in {match['topic']}"
+    if expression("person").match(clause):
+        match = expression("doing").search(clause)
+        return clause[match.end() :] if match else None
+    tokens, words = clause.split(), _words(clause)
+    if 0 < (length := _run_before(words)) < len(words):
+        return _phrase(" ".join(words[:length])) + " ".join(tokens[length:])
+    if at := _run_after(words):
+        return _phrase(" ".join(words[at:])) + " ".join(tokens[:at])
+    return None
+
+
+def _run_before(words: Sequence[str]) -> int:
+    """Return how many words before the topic give an opinion; 0: none."""
+    at = next((at for at, word in enumerate(words) if word not in word_list("conjunctions")), None)
+    if at is None or at + 1 == len(words):
+        return 0
+    start, following = words[at], words[at + 1]
+    if start in word_list("rejections"):
+        is_run = following in word_list("after_rejections")
+    else:
+        is_inverted = start in word_list("judgements") and following in word_list("after_judgements")
+        is_run = start in word_list("pronouns") or start.endswith("n't") or is_inverted
+    if not is_run:
+        return at + 1 if start == "less" and following not in word_list("opinions") else 0
+    end = at + 1
+    while end < len(words) and (words[end] in word_list("opinions") or _is_about(words, end)):
+        end += 1
+    if end < len(words) and words[end] in word_list("about"):
+        end += 1
+    if end == at + 1 or (expression("field").match(" ".join(words)) and not rejects(" ".join(words[:end]))):
+        return 0
+    return end
+
+
+def _is_about(words: Sequence[str], at: int) -> bool:
+    """Return whether the word stands for papers: `papers on`, `everything about`."""
+    return words[at] in word_list("of_papers") and at + 1 < len(words) and words[at + 1] in word_list("about")
+
+
+def _run_after(words: Sequence[str]) -> int:
+    """Return at which word an opinion on the words before it begins; 0: nowhere."""
+    if not words or words[0] in _QUESTION_WORDS:
+        return 0
+    for at in range(1, len(words)):
+        first, *others = words[at:]
+        denies = first.endswith("n't") or others == ["not"]
+        if (first in word_list("predicates") or denies) and all(word in word_list("opinions") for word in others):
+            judges = others and any(word in word_list(name) for name in _JUDGING for word in words[at:])
+            return at if (denies or judges) and words[at - 1] not in word_list("about") else 0
+        if expression("refusal").fullmatch(" ".join(words[at:])):
+            return at
+    return 0
+
+
+def _phrase(opinion: str) -> str:
+    """Return the phrase that says the same to the rules of `statements.py`."""
+    if expression("mild").search(opinion) and "n't" not in opinion:
+        return "less interested in "
+    if rejects(opinion):
+        return "not interested in "
+    if expression("seldom").search(opinion):
+        return "sometimes "
+    return "also " if expression("beside").search(opinion) else ""
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(_EDGES) for word in text.casefold().split()]
