@@ -197,17 +197,22 @@ def key_sentence(abstract: str) -> str:
     return _cut(_standing_alone(sentences[best_sentence(sentences)])) if sentences else ""
 
 
-def best_sentence(sentences: Sequence[str]) -> int:
-    """Return the position of the first sentence, readable alone, that says what the authors propose, else what they do.
-
-    If there is none, it is the sentence that most likely states the idea; one that refers back only if need be.
+def contribution(sentences: Sequence[str]) -> int | None:
+    """Return the position of the first sentence, readable alone, that says what the authors propose, else what they do;
+    None if there is none.
     """
+    alone = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST and not _refers_back(each)]
+    found = (at for matches in (announces, _STATES.search) for at in alone if matches(sentences[at]))
+    return next(found, None)
+
+
+def best_sentence(sentences: Sequence[str]) -> int:
+    """Return the position of the sentence that states the contribution; if there is none, of the one that most likely
+    states the idea, which refers back only if need be.
+    """
+    if (found := contribution(sentences)) is not None:
+        return found
     worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST] or range(len(sentences))
-    alone = [at for at in worth if not _refers_back(sentences[at])]
-    for matches in (announces, _STATES.search):
-        found = next((at for at in alone if matches(sentences[at])), None)
-        if found is not None:
-            return found
     rated = scores(sentences)
     idea = PARTS.index("idea")
     return max(worth, key=lambda at: (rated[at][idea] - _COST_OF_BACK * _refers_back(sentences[at]), -at))
