@@ -159,7 +159,7 @@ def live_through(desk: Desk, arxiv: Announcing, clock: Clock, pictures: Path | N
                 time.sleep(0.5)
             first = considered(desk) if grown else before
             seconds = time.monotonic() - began
-            time.sleep(30)  # what else is done with the same announcement
+            time.sleep(30 if grown else 100)  # what else is done; the sensor looks once a minute
             late = missing(arxiv, first) if first else ["all"]
             absent += len(late)
             print(

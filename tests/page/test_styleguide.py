@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Route
 from paper_assets.digests.entry import ContrastEntry, Part
 from paper_assets.digests.evidence import AnswerEntry, AnswerSentence, EvidenceEntry, PassageEntry, Quotation, SideEntry
 from paper_assets.interfaces.page.display import templates
-from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
+from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
 from paper_assets.paper import paper_from_mapping
 from paper_assets.text.tex import MathText
 from tests.desk import paper
@@ -38,6 +38,7 @@ ANSWER = EvidenceEntry(
         quotations=(
             Quotation(number=1, quote="Roads are full of cars.", title="Roads", url="#roads", about="2603.00001"),
         ),
+        verdict="",
         by="Written by a model from 12 passages.",
     ),
 )
@@ -89,7 +90,10 @@ def styleguide(page: Page) -> str:
         refresh=None, status=200, rows=list(rows()), lines=list(rows())[1:], said=said,
         rated=[None, "worth", "later", "no"],
         answer=ANSWER, entry=ENTRY, colours=COLOURS, gone=False,
-        where={"profile": PROFILE, "token": "t", "back": "/", "choices": CHOICES, "base": f"/p/{PROFILE}", "notes": {}},
+        where={
+            **{"profile": PROFILE, "token": "t", "back": "/", "base": f"/p/{PROFILE}"},
+            **{"notes": {}, "seen": (), "score": "similar"},
+        },
     )  # fmt: skip
 
 

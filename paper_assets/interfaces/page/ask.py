@@ -19,7 +19,7 @@ from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate
 from paper_assets.interfaces.page.evidence import missing_model
-from paper_assets.interfaces.page.paper_rows import CHOICES, base_of, in_only_profile, reader_of
+from paper_assets.interfaces.page.paper_rows import in_only_profile, reader_of
 from paper_assets.interfaces.page.search import kept_answers_of, show_search
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
@@ -123,7 +123,6 @@ def show_answer(request: Request) -> Response:
         request,
         "ask.html.jinja",
         status=400 if values["fault"] and not values["task"] else 200,
-        base=base_of(profile),
         asked=typed,
         fetches=() if missing_model(desk) else _FETCHES,  # only a written answer fetches
         longest=LONGEST_QUESTION,
@@ -137,8 +136,6 @@ def show_answer(request: Request) -> Response:
         savable=bool(profile and typed.question and folder_of(desk, profile)),
         text=typed.question,
         liked=None,
-        choices=CHOICES,
-        back=f"{request.url.path}?{typed.query}",
         address=f"kept={number}" if number else typed.query,
         **({"state": "", "running": False, "kept_on": None} | values),
     )

@@ -200,6 +200,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     note, place = desk.notes.pop(request.query_params.get("note", ""), (None, ""))
     person, has_profiles = person_of(request), desk.settings.profiles_dir.is_dir()
     broken = _profile_fault(desk, seen) if seen else None
+    here = request.url.remove_query_params("note")
     context = {
         "view": template.partition(".")[0],
         "profile": seen,
@@ -212,12 +213,19 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "correctable": bool(seen and broken) and is_correctable(desk, str(seen)),
         "day": None,
         "token": desk.form_token(request),
+        "base": f"/p/{seen}" if seen else "",
+        "back": f"{here.path}?{here.query}" if here.query else here.path,
         "note": note,
         "notes": {place: note} if note and place else {},  # by the id of their place, for pages without scripts
         "refresh": None,
         "status": status,
+        "seen": (),
+        "score": "similar",
         **values,
     }
+    # What a paper's row needs of its view. A macro of another template does not see the context.
+    names = ("profile", "token", "base", "back", "notes", "seen", "score")
+    context["where"] = {name: context[name] for name in names}
     return HTMLResponse(templates().get_template(template).render(context), status_code=status)
 
 

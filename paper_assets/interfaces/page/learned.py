@@ -13,7 +13,7 @@ from starlette.responses import Response
 from paper_assets.errors import InvalidProfile
 from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import readable_title
-from paper_assets.interfaces.page.paper_rows import CHOICES, row_of, titles_of
+from paper_assets.interfaces.page.paper_rows import row_of, titles_of
 from paper_assets.learning.questions import FEW_RATINGS
 from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id, signals_of
 from paper_assets.paper import Paper, papers_from_table
@@ -74,10 +74,8 @@ def show_teach(request: Request) -> Response:
         request,
         "teach.html.jinja",
         rows=[row_of(paper) for paper in papers],
-        base=f"/p/{profile}",
         ratings=ratings,
         done=sum(paper_id in ratings for paper_id in first_set),
-        choices=CHOICES,
     )
 
 

@@ -21,7 +21,6 @@ from paper_assets.text.abstracts import result_sentence
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import stem, stems_in
 
-CHOICES = (("worth", "Worth reading", "w"), ("later", "Later", "l"), ("no", "Not for me", "n"))
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
 _LONGEST_SENTENCE = 160  # characters
@@ -68,11 +67,6 @@ def in_only_profile(request: Request, desk: Desk) -> Response | None:
     names = [name for name in desk.profiles() if may_see(request, name)]
     address = f"{request.url.path}?{request.url.query}"
     return RedirectResponse(f"/p/{names[0]}{address}", status_code=303) if len(names) == 1 else None
-
-
-def base_of(profile: str | None) -> str:
-    """Return the start of the addresses of a profile's views; empty without a profile."""
-    return f"/p/{profile}" if profile else ""
 
 
 def corpus_of(desk: Desk) -> Corpus:

@@ -30,9 +30,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.display import Unshown, isolate, with_parts
 from paper_assets.interfaces.page.paper_rows import (
-    CHOICES,
     PaperRow,
-    base_of,
     corpus_of,
     rated_by,
     reader_of,
@@ -146,7 +144,6 @@ def show_paper(request: Request) -> Response:
     return page(
         request,
         "paper.html.jinja",
-        base=base_of(profile),
         paper=paper,
         row=row_of(paper, about=about),
         abstract=_paragraphs(paper.abstract, about),
@@ -156,7 +153,6 @@ def show_paper(request: Request) -> Response:
         bibtex=write_papers([paper], "bibtex"),
         rated=ratings.get(paper.paper_id),
         ratings=ratings,
-        choices=CHOICES,
         state=state,
         history=[(day_of_paper, _became(day_of_paper)) for day_of_paper in history[:_MOST_DAYS]],
         more_days=max(len(history) - _MOST_DAYS, 0),
@@ -185,7 +181,7 @@ def show_shelf(request: Request) -> Response:
     return page(
         request,
         "shelf.html.jinja",
-        base=base_of(profile),
+        back=f"{request.url.path}?{request.url.query or f'show={shelf}'}",  # a rating does not open another shelf
         shown=shelf,
         text=text,
         shelves=[(name, IN_WORDS[name]) for name in SHELVES],
@@ -195,9 +191,7 @@ def show_shelf(request: Request) -> Response:
         missing=len(chosen) - len(stored) if not text else 0,
         when=when,
         ratings={rating.paper_id: rating.rating for rating in rated},
-        choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
-        back=f"{request.url.path}?{request.url.query or f'show={shelf}'}",
     )
 
 

@@ -27,8 +27,6 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.display import Unshown, isolate, readable_title
 from paper_assets.interfaces.page.evidence import address_of_question, keep_plan, questions_of
 from paper_assets.interfaces.page.paper_rows import (
-    CHOICES,
-    base_of,
     corpus_of,
     in_only_profile,
     rated_by,
@@ -118,18 +116,16 @@ def show_search(request: Request) -> Response:
         request,
         "search.html.jinja",
         status=400 if values["fault"] else 200,
-        base=base_of(profile),
         text=text,
+        score="similar" if values["liked"] else "match",
         number=number,
         first=(number - 1) * _ON_A_PAGE + 1,
-        back=f"{request.url.path}?{request.url.query}",
         earlier=_address(text, number - 1 if values["rows"] else 1) if number > 1 else None,
         later=_address(text, number + 1) if values["found"] and values["found"].more and number < _LAST_PAGE else None,
         suggested=_suggested(text, profile, newest or now().date()) if not like else (),
         help=FILTER_HELP,
         empty=newest is None,
         ratings=ratings,
-        choices=CHOICES,
         state=ratings_part(desk.warehouse, profile),
         savable=bool(profile and folder_of(desk, profile) and values["query"] and words_in(values["query"].words)),
         **values,

@@ -39,7 +39,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.display import isolate, readable_title
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
-from paper_assets.interfaces.page.paper_rows import CHOICES, PaperRow, row_of
+from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
 from paper_assets.interfaces.page.profile_form import LABELS
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
@@ -87,10 +87,9 @@ def show_day(request: Request) -> Response:
         request,
         "today.html.jinja",
         day=day,
-        base=f"/p/{profile}",
+        back=f"/p/{profile}/{day}",
         with_places=with_places,
         layout=layout,
-        choices=CHOICES,
         no_model=NO_MODEL,
         **values,
     )
@@ -352,7 +351,6 @@ def show_week(request: Request) -> Response:
     return page(
         request,
         "week.html.jinja",
-        base=f"/p/{profile}",
         day=last,
         lists=[list_of_day for list_of_day in lists if list_of_day.rows or not only_left],
         days=days,
@@ -362,8 +360,6 @@ def show_week(request: Request) -> Response:
         later=later[:_DAYS][-1] if later else None,
         ratings=ratings,
         seen=seen,
-        choices=CHOICES,
-        back=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
     )
 
 
