@@ -42,12 +42,12 @@ from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
 
 
-def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | None, fetched: bool = True) -> str:
-    """Return how many papers of the window are new since the list before, and how many were filtered out, by reason,
-    most frequent first. `days` of the window; None: it is not known. `fetched`: a source was asked about the day.
+def window(papers: int, *, new: int, days: int | None, fetched: bool = True) -> str:
+    """Return how many papers of the window are new since the list before. `days` of the window; None: it is not known.
+    `fetched`: a source was asked about the day.
     """
     if not fetched:
-        before = f" {window(papers, reasons, new=new, days=days)}" if papers else ""
+        before = f" {window(papers, new=new, days=days)}" if papers else ""
         return f"The papers of this day are not fetched yet.{before}"
     if not papers:
         return "No new papers."
@@ -55,15 +55,15 @@ def window(papers: int, reasons: Mapping[str, int], *, new: int, days: int | Non
     counted = "1 new paper" if papers == new == 1 else f"{papers:,} new papers"
     if new < papers:
         counted = f"{new:,} new of {papers:,} papers{within}" if new else f"Nothing new; {papers:,} papers{within}"
-    out = sum(reasons.values())
-    if not out:
-        return f"{counted}, none filtered out."
-    if len(reasons) == 1:
-        (code,) = reasons
-        return f"{counted}, {out:,} filtered out: {LEFT_OUT_IN_WORDS.get(code, one_line(code))}."
+    return f"{counted}."
+
+
+def filtered_out(reasons: Mapping[str, int]) -> str:
+    """Return how many papers of the window were filtered out, by reason, most frequent first; empty for none."""
     by_number = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
-    left_out = ", ".join(f"{n} {LEFT_OUT_IN_WORDS.get(code, one_line(code))}" for code, n in by_number)
-    return f"{counted}, {out} filtered out: {left_out}."
+    named = [(f"{count:,} ", LEFT_OUT_IN_WORDS.get(code, one_line(code))) for code, count in by_number]
+    of_all = ", ".join(f"{count if len(named) > 1 else ''}{words}" for count, words in named)
+    return f"{sum(reasons.values()):,} filtered out: {of_all}." if reasons else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +177,9 @@ class UnshownEntry:
 class Digest:
     """One profile's page of a day.
 
-    `window`: what was new and what was filtered out. `remarks`: how the list was ranked. `more_likely`: the likely
-    papers that follow the list. `by_people`: other papers by people whom the reader follows. `unshown`: listed papers
-    that failed. `also_rewritten`: rewrites of papers without an entry. `updated`: when the content changed, UTC.
+    `window`: what was new, and `filtered` what was filtered out. `remarks`: how the list was ranked. `more_likely`: the
+    likely papers that follow the list. `by_people`: other papers by people whom the reader follows. `unshown`: listed
+    papers that failed. `also_rewritten`: rewrites of papers without an entry. `updated`: when the content changed, UTC.
     """
 
     profile: str
@@ -187,6 +187,7 @@ class Digest:
     updated: datetime
     headline: str
     window: str
+    filtered: str
     entries: tuple[DigestEntry, ...]
     more_likely: tuple[PaperLine, ...]
     by_people: tuple[PaperLine, ...]
@@ -248,11 +249,11 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
         headline=headline_of(header, len(shown)),
         window=window(
             len(stored.candidates),
-            reasons_of(stored.candidates),
             new=len(stored.candidates) if stored.new is None else stored.new,
             days=stored.content.feed.window_days if stored.content else None,
             fetched=stored.fetched,
         ),
+        filtered=filtered_out(reasons_of(stored.candidates)),
         entries=listed,
         more_likely=more,
         by_people=people,

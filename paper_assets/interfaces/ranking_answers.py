@@ -181,17 +181,17 @@ def brief_ranking(warehouse: Warehouse, profile: str, day: date) -> dict[str, An
 
 def _window(warehouse: Warehouse, stored: StoredRanking) -> str:
     """Return a sentence on how many papers the list's window has, how many are new, and what was filtered out."""
-    from paper_assets.digests.content import reasons_of, window  # what `rank` need not load
+    from paper_assets.digests.content import filtered_out, reasons_of, window  # what `rank` need not load
 
     day, profile = stored.day, stored.profile
     judged = candidates(warehouse, day, profile).select(["passed", "reason"]).to_pylist()
     ranked_for = profile_version(warehouse, profile, stored.header.get("profile_hash") or "")
     sentence = window(
         len(judged),
-        reasons_of(judged),
         new=new_in_window(warehouse, day, profile)[0],
         days=ranked_for.content.feed.window_days if ranked_for else None,
     )
+    sentence = f"{sentence} {filtered_out(reasons_of(judged))}".strip()
     if was_fetched(warehouse, day):
         return sentence
     return f"{not_fetched(day)}." + (f" {sentence}" if judged else "")

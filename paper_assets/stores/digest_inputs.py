@@ -16,7 +16,7 @@ import pyarrow as pa
 from paper_assets.settings import Settings
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "18"  # raise it when the pages change, so that the newest ones are made again
+CODE_VERSION = "19"  # raise it when the pages change, so that the newest ones are made again
 Key = tuple[str, date]  # profile and day
 
 

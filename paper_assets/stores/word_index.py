@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from paper_assets.stores.warehouse import value_of
 from paper_assets.text.bm25 import QueryWord, counted_pairs, words_of
+from paper_assets.text.words import word_forms
 
+_FEW_TEXTS = 100  # that contain a word; in a small store a share says little
 _AT_ONCE = 10_000  # texts whose words are in memory at once, about 100 MB
 
 
@@ -68,6 +70,28 @@ def holders_of(
         numbers = np.flatnonzero(times)
         holders.append((numbers.astype(np.int32), times[numbers].astype(np.int32)))
     return holders
+
+
+def words_of_many(connection: DuckDBPyConnection, words: Sequence[str]) -> set[str]:
+    """Return those of the words that more than a fourth of the stored texts contain in some form; none of few texts."""
+    asked = pa.table(
+        {
+            "asked": pa.array([word for word in words for _ in word_forms(word)], pa.string()),
+            "word": pa.array([form for word in words for form in word_forms(word)], pa.string()),
+        }
+    )
+    connection.register("asked_words", asked)
+    rows = connection.execute(
+        """
+        select asked
+        from postings join asked_words using (word)
+        group by asked
+        having count(distinct number) > (select greatest(count(*) / 4, $few) from texts)
+        """,
+        {"few": _FEW_TEXTS},
+    ).fetchall()
+    connection.unregister("asked_words")
+    return {word for (word,) in rows}
 
 
 def _write(connection: DuckDBPyConnection, new: pa.Table, *, first: int) -> None:

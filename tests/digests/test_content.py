@@ -45,7 +45,7 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
     ]
     found = digest_of(stored([], rows=[], candidates=rows), config=RewritingConfig())
     assert (found.headline, found.entries) == ("Nothing to read today", ())
-    assert found.window == "3 new papers, 3 filtered out: 2 read already, 1 too old."
+    assert f"{found.window} {found.filtered}" == "3 new papers. 3 filtered out: 2 read already, 1 too old."
     empty = stored([], rows=[], candidates=[])
     assert digest_of(empty, config=RewritingConfig()).window == "No new papers."
     unfetched = digest_of(replace(empty, fetched=False), config=RewritingConfig())
@@ -54,10 +54,10 @@ def test_an_empty_day_says_why_it_is_empty() -> None:
 
 def test_a_list_says_how_many_papers_of_its_window_are_new_since_the_list_before() -> None:
     week = replace(stored([], rows=[], candidates=[candidate(f"2603.0000{n}", None) for n in range(3)]), new=1)
-    assert digest_of(week, config=RewritingConfig()).window == "1 new of 3 papers, none filtered out."
+    assert digest_of(week, config=RewritingConfig()).window == "1 new of 3 papers."
     content = profile_content({"interests": {"primary": ["ponds"]}, "feed": {"window_days": 7}}, source="ann")
     with_days = digest_of(replace(week, content=content), config=RewritingConfig())
-    assert with_days.window == "1 new of 3 papers in the last 7 days, none filtered out."
+    assert with_days.window == "1 new of 3 papers in the last 7 days."
 
 
 def test_a_paper_brings_its_why_its_parts_and_its_links() -> None:
@@ -337,7 +337,7 @@ def test_the_headline_leaves_the_number_of_papers_to_the_sentence_that_follows_i
     papers = [paper(number) for number in range(1, 4)]
     rows = [row(rank, each.paper_id, shown=rank <= 2) for rank, each in enumerate(papers, 1)]
     made = digest(*papers, rows=rows)
-    assert f"{made.headline}. {made.window}" == "2 papers for you. 3 new papers, none filtered out."
+    assert f"{made.headline}. {made.window}" == "2 papers for you. 3 new papers."
 
 
 def test_papers_that_entered_left_and_moved_are_listed_with_the_reason() -> None:

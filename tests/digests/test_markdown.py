@@ -78,7 +78,7 @@ def test_shared_papers_are_a_list_of_links_in_which_no_paper_begins_mathematics_
 
 def test_the_page_reads_well_as_plain_text() -> None:
     text = markdown_page(digest(paper(1, title="Counting in $O(n^2)$", github_url="https://github.com/a/b")))
-    assert text.startswith("# ponds, Friday, 13 March 2026\n\n**1 paper for you.** 1 new paper, none filtered out.")
+    assert text.startswith("# ponds, Friday, 13 March 2026\n\n**1 paper for you.** 1 new paper.")
     assert "## 1. [Counting in O(n²)](https://arxiv.org/abs/2603.00001)\n\n*Ada Moreau*  \n" in text
     assert (
         "2603.00001 · 12 March 2026 · cs.CL · [PDF](https://arxiv.org/pdf/2603.00001v1)"

@@ -300,13 +300,13 @@ def test_an_empty_list_is_followed_by_what_was_filtered_out(capsys: pytest.Captu
         "day": "2026-03-12",
         "headline": head,
         "is_probability": True,
-        "window": "5 new papers, 4 filtered out: too old.",
+        "window": "5 new papers. 4 filtered out: too old.",
         **{name: [] for name in ("papers", "more_likely", "by_people", "warnings", "rewrites")},
         **{name: f"{name}.html" for name in ("file", "digest")},
     }
     show_ranking(empty, with_why=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == [f"ann, 2026-03-12: {head}", "5 new papers, 4 filtered out: too old"]
+    assert lines[:2] == [f"ann, 2026-03-12: {head}", "5 new papers. 4 filtered out: too old"]
 
 
 def test_a_refused_fetch_is_one_line_and_no_traceback_is_logged(tmp_path: Path) -> None:

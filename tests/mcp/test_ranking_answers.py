@@ -78,7 +78,7 @@ def test_terminal_and_assistants_get_the_same_sentence_and_the_likely_papers_tha
     with desk.warehouse.writing() as connection:
         connection.execute("update rankings set shown = false")
     window = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["window"]
-    assert window == "6 new of 12 papers, 2 filtered out: in your list on an earlier day."
+    assert window == "6 new of 12 papers. 2 filtered out: in your list on an earlier day."
     assert f"the list is empty: {window}" in brief_ranking(desk.warehouse, "traffic", day)["warnings"]
 
 

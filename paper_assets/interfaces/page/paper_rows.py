@@ -1,6 +1,6 @@
 """Show papers as rows to decide by: on Today and in the week, in search results and on the shelf in the same way."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -17,13 +17,14 @@ from paper_assets.retrieval.desk_search import FoundPaper
 from paper_assets.retrieval.search import Corpus, open_corpus
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.word_index import words_of_many
 from paper_assets.text.abstracts import result_sentence
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.words import stem, stems_in
+from paper_assets.text.words import stem, stems_in, words_in
 
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
-_LONGEST_SENTENCE = 160  # characters
+_LONGEST_SENTENCE = 120  # characters
 _SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 
@@ -93,8 +94,17 @@ def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
     return {row["paper_id"]: readable_title(row["title"]) for row in rows}
 
 
-def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: str = "") -> PaperRow:
-    """Return the row of a paper; `hit` is what a search says of it, `about` an interest whose words are marked."""
+def telling_stems(warehouse: Warehouse, interests: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the stems of each interest without the words that many stored papers have: "models" marks nothing."""
+    words = {interest: words_in(interest) for interest in {*interests}}
+    with warehouse.reading() as connection:
+        usual = words_of_many(connection, sorted({word for found in words.values() for word in found}))
+    unusual = {interest: [word for word in found if word not in usual] for interest, found in words.items()}
+    return {interest: frozenset(stems_in(" ".join(found))) for interest, found in unusual.items()}
+
+
+def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: Collection[str] = ()) -> PaperRow:
+    """Return the row of a paper; `hit` is what a search says of it, `about` the stems of an interest, to be marked."""
     hits = hit.hits if hit else ()
     title = hit.title if hit else one_line(paper.title) or paper.paper_id
     abstract = hit.abstract if hit else one_line(paper.abstract)
@@ -151,10 +161,9 @@ def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     return [row_of(paper, hit=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
 
 
-def spans_about(text: str, about: str) -> list[tuple[int, int]]:
-    """Return where the words of a text are that an interest has too."""
-    stems = frozenset(stems_in(about))
-    return spans_of_words(text, lambda word: stem(word.lower()) in stems) if stems else []
+def spans_about(text: str, about: Collection[str]) -> list[tuple[int, int]]:
+    """Return where the words of a text are that have one of the stems."""
+    return spans_of_words(text, lambda word: stem(word.lower()) in about) if about else []
 
 
 def spans_of_words(text: str, is_marked: Callable[[str], bool]) -> list[tuple[int, int]]:

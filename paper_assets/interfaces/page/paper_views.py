@@ -4,7 +4,7 @@ Papers opened, cited or put on the shelf are recorded as reading signals.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -37,6 +37,7 @@ from paper_assets.interfaces.page.paper_rows import (
     row_of,
     spans_about,
     stored_papers,
+    telling_stems,
 )
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.interfaces.ranking_answers import (
@@ -71,7 +72,7 @@ def show_why(request: Request) -> Response:
         paper_id = matches[0][0] if matches else typed
         said = explained_paper(desk, profile, day, paper_id)
         paper = find_paper(desk.warehouse, paper_id) if matches else None
-        explanation = {"paper": row_of(paper, about=said["nearest"]) if paper else None, "said": said}
+        explanation = {"paper": row_of(paper, about=said["about"]) if paper else None, "said": said}
     return page(request, "why.html.jinja", day=day, asked=typed, found=matches, **explanation)
 
 
@@ -83,7 +84,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId):
         outside = why_not_considered(desk.warehouse, profile, day, paper_id)
-        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "nearest": ""}
+        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "about": ()}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     value, name = None, ""
@@ -97,7 +98,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         "score_name": name,
         "parts": parts,
         "why": explained["why"],
-        "nearest": (score and score["nearest"]) or "",
+        "about": next(iter(telling_stems(desk.warehouse, [(score and score["nearest"]) or ""]).values())),
     }
 
 
@@ -140,7 +141,7 @@ def show_paper(request: Request) -> Response:
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None
         rewrites = _rewrites(request, profile, paper.paper_id) if profile else []
-    about = explained["nearest"] if explained else ""
+    about = explained["about"] if explained else ()
     return page(
         request,
         "paper.html.jinja",
@@ -231,10 +232,8 @@ def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, 
     return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in of_paper]
 
 
-def _paragraphs(abstract: str, about: str) -> list[Markup]:
-    """Return the abstract's paragraphs with the words of an interest marked; single line breaks are those of a
-    terminal's width.
-    """
+def _paragraphs(abstract: str, about: Collection[str]) -> list[Markup]:
+    """Return the abstract's paragraphs with words of these stems marked; single line breaks are a terminal's."""
     parts = [one_line(part) for part in abstract.split("\n\n") if part.strip()]
     return [with_parts(part, spans_about(part, about)) for part in parts]
 

@@ -39,7 +39,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.display import isolate, readable_title
 from paper_assets.interfaces.page.evidence import NO_MODEL, missing_model
 from paper_assets.interfaces.page.learned import day_effect, first_set_left
-from paper_assets.interfaces.page.paper_rows import PaperRow, row_of
+from paper_assets.interfaces.page.paper_rows import PaperRow, row_of, telling_stems
 from paper_assets.interfaces.page.profile_form import LABELS
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
@@ -122,7 +122,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "unmet": unmet,
         "ratings": ratings,
         "questions": _questions(warehouse, stored, {*listed, *more}),  # each paper once
-        "rows": _rows(stored, papers),
+        "rows": _rows(warehouse, stored, papers),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
         "recent_days": recent_days(warehouse, desk.settings, now()),
@@ -151,25 +151,25 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
     return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
-def _rows(stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
+def _rows(warehouse: Warehouse, stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; a row names its interest where the list serves several."""
     by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.more_likely, *stored.by_people)}
-    several = len({row["nearest"] for row in by_id.values()}) > 1
+    stems = telling_stems(warehouse, {row["nearest"] or "" for row in by_id.values()})
     rows = {}
     for paper in papers:
-        made = isolate(f"The row of {paper.paper_id}", partial(_row, by_id[paper.paper_id], paper, stored, several))
+        made = isolate(f"The row of {paper.paper_id}", partial(_row, by_id[paper.paper_id], paper, stored, stems))
         if isinstance(made, PaperRow):
             rows[paper.paper_id] = made
     return rows
 
 
-def _row(row: Mapping[str, Any], paper: Paper, stored: StoredRanking, names_interest: bool) -> PaperRow:
+def _row(row: Mapping[str, Any], paper: Paper, stored: StoredRanking, stems: Mapping[str, frozenset[str]]) -> PaperRow:
     level = level_of_row(row, stored.header)
     nearest = row["nearest"] or ""
     return replace(
-        row_of(paper, about=nearest),
+        row_of(paper, about=stems[nearest]),
         rank=row["rank"],
-        interest=cut_with_ellipsis(nearest, _LONGEST_INTEREST) if names_interest else "",
+        interest=cut_with_ellipsis(nearest, _LONGEST_INTEREST) if len(stems) > 1 else "",
         level=level.name if level else "",
         dots=level.dots if level else 0,
     )
@@ -338,13 +338,13 @@ def show_week(request: Request) -> Response:
             papers_by_id(warehouse, sorted({paper_id for of_day in listed.values() for paper_id in of_day}))
         )
         papers = {paper.paper_id: paper for paper in stored}
+        stems = telling_stems(warehouse, {nearest for of_day in listed.values() for nearest in of_day.values()})
         for day in days:
             ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in listed_before]
             listed_before.update(ids)
             left = [paper_id for paper_id in ids if paper_id not in ratings and paper_id not in seen]
-            rows = tuple(
-                row_of(papers[paper_id], about=listed[day][paper_id]) for paper_id in (left if only_left else ids)
-            )
+            of_day = left if only_left else ids
+            rows = tuple(row_of(papers[each], about=stems[listed[day][each]]) for each in of_day)
             lists.append(ListOfDay(day=day, rows=rows, left=len(left)))
     earlier = [ranked_day for ranked_day in all_days if days and ranked_day < days[-1]]
     later = [ranked_day for ranked_day in all_days if ranked_day > last]
