@@ -27,7 +27,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import cycle
 from pathlib import Path
 
-from paper_assets.announcements import Announcement, arxiv, deferred_evening
+from paper_assets.announcements import Announcement, arxiv, without_deferred
 from paper_assets.defs.fetching import Tries, daily_tick
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers as papers_step
@@ -97,14 +97,7 @@ class Outcome:
 
 def made_announcements(first: date, last: date) -> list[Announcement]:
     """Return the announcements that arXiv makes: on a deferred evening none, its papers come with the next."""
-    made: list[Announcement] = []
-    after: datetime | None = None
-    for each in arxiv(first - timedelta(days=5), last + timedelta(days=5)):
-        after = after or each.after
-        if not deferred_evening(each):
-            made.append(Announcement(at=each.at, after=after, until=each.until))
-            after = each.until
-    return made
+    return without_deferred(arxiv(first - timedelta(days=5), last + timedelta(days=5)))
 
 
 def submitted(period: Period, recorded: Sequence[Sequence[Paper]], per_day: int) -> list[Paper]:

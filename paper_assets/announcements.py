@@ -6,8 +6,8 @@ days: Friday's papers are announced on Sunday and, those of the late afternoon, 
 
 A day is complete once it was asked after the announcement that closes it. An announcement can be late or left out
 (holidays), so the calendar alone proves nothing: it counts as made when a paper that only it can contain was seen.
-`deferred_announcements.json` has the evenings on which arXiv announces nothing; it explains a quiet evening and changes
-no decision, so an outdated table loses nothing.
+`deferred_announcements.json` has the evenings on which arXiv announces nothing; it explains a
+quiet evening and says which days a first start asks for, so an outdated table loses nothing.
 
 A source with another rhythm gets its own function `(first, last) -> announcements`, such as `daily`.
 """
@@ -137,10 +137,11 @@ def in_words(day: OpenDay) -> str:
 
 
 def announced_days(now: datetime, count: int, calendar: Calendar = arxiv) -> list[date]:
-    """Return the newest `count` days (UTC) of which papers are announced at `now` according to the calendar, newest
-    first.
+    """Return the newest `count` days (UTC) of which papers are announced at `now` according to the calendar and the
+    table of holidays, newest first.
     """
-    newest = next(day.day for day in reversed(open_days(now, {}, calendar)) if day.state != "awaited")
+    states = open_days(now, {}, lambda first, last: without_deferred(calendar(first, last)))
+    newest = next(day.day for day in reversed(states) if day.state != "awaited")
     return [newest - timedelta(days=back) for back in range(count)]
 
 
@@ -152,6 +153,17 @@ def closing(day: date, calendar: Calendar = arxiv) -> datetime:
 def deferred(day: date) -> bool:
     """Return whether arXiv said that it announces nothing on one of the evenings on which papers of the day appear."""
     return any(map(deferred_evening, _covering(day, arxiv(day - _DAY, day + 6 * _DAY))))
+
+
+def without_deferred(announcements: Sequence[Announcement]) -> list[Announcement]:
+    """Return the announcements that are made: the papers of a deferred one come with the next."""
+    made, after = list[Announcement](), None
+    for each in announcements:
+        after = after or each.after
+        if not deferred_evening(each):
+            made.append(replace(each, after=after))
+            after = None
+    return made
 
 
 def deferred_evening(announcement: Announcement) -> bool:

@@ -13,6 +13,7 @@ from paper_assets.announcements import (
     OPEN_DAYS,
     Announcement,
     AskedDay,
+    announced_days,
     arxiv,
     closing,
     daily,
@@ -137,6 +138,12 @@ def test_announcements_follow_new_york_through_its_clock_changes(zone_change: da
 def test_a_listed_holiday_explains_a_quiet_evening() -> None:
     assert deferred(date(2026, 11, 25))
     assert not deferred(date(2026, 11, 17))
+
+
+def test_a_first_start_on_a_holiday_asks_for_the_days_that_were_announced() -> None:
+    friday = datetime(2026, 11, 27, 14, tzinfo=UTC)  # on Thanksgiving's evening nothing was announced
+    assert announced_days(friday, 2) == [date(2026, 11, 25), date(2026, 11, 24)]
+    assert announced_days(friday - timedelta(days=7), 1) == [date(2026, 11, 19)]
 
 
 def test_a_source_that_posts_daily_is_asked_for_each_day_once() -> None:

@@ -175,7 +175,9 @@ _THEN = re.compile(r"^we (?:then|further|also|therefore|thus|next|additionally|f
 _OPENING_WORD = re.compile(
     r"^(?:however|therefore|thus|hence|to this end|to that end|in addition|additionally|furthermore|moreover|"
     r"specifically|in particular|concretely|accordingly|consequently|finally|instead|meanwhile|for this purpose|"
-    r"motivated by this|in response|in this paper|in this work|in this article|in this study|here)\s*,\s+",
+    r"motivated by this|in response|together|overall|notably|importantly|crucially|in contrast|for example|"
+    r"for instance|interestingly|remarkably|surprisingly|in summary|ultimately|in this paper|in this work|"
+    r"in this article|in this study|here)\s*,\s+",
     re.IGNORECASE,
 )
 _OPENING_IN_THIS = re.compile(r"^(?:in this (?:paper|work|article|study|report)|here)\s+(?=we\b)", re.IGNORECASE)

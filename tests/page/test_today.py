@@ -359,6 +359,7 @@ def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) ->
         page.goto(page_of_a_year.today)
         page.locator('a[rel="prev"]').click()
         expect(page).to_have_url(f"{page_of_a_year.today}/{DAYS[1]}")
+        page.get_by_role("link", name="week").click()
         page.get_by_role("link", name="all days").click()
         expect(page.locator(".days a")).to_have_count(365)
 

@@ -24,7 +24,7 @@ from paper_assets.text.words import stem, stems_in, words_in
 
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
-_LONGEST_SENTENCE = 120  # characters
+_LONGEST_SENTENCE = 130  # characters
 _SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 

@@ -296,7 +296,7 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
         for paper_id in stored.header.get("questions") or ()
         if paper_id not in listed and asked.get(paper_id, 0) < _MOST_ASKED
     ]
-    return [row_of(paper) for paper in papers_from_table(papers_by_id(warehouse, ids))]
+    return [replace(row_of(paper), byline="") for paper in papers_from_table(papers_by_id(warehouse, ids))]
 
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
