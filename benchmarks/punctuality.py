@@ -20,7 +20,7 @@ import json
 import statistics
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -28,7 +28,8 @@ from itertools import cycle
 from pathlib import Path
 
 from paper_assets.announcements import Announcement, arxiv, without_deferred
-from paper_assets.defs.fetching import Tries, daily_tick
+from paper_assets.defs.due import PASSING, Tried
+from paper_assets.defs.fetching import daily_tick
 from paper_assets.paper import Paper
 from paper_assets.pipeline import papers as papers_step
 from paper_assets.pipeline.day_inputs import profile_day
@@ -148,7 +149,7 @@ Rule = Callable[[Workspace, datetime, Callable[[list[date]], bool]], None]
 
 def by_announcements() -> Rule:
     """Return the present rule: the daemon's decision at each tick."""
-    cursor, tries = None, dict[str, Tries]()
+    cursor, tried = None, defaultdict[str, list[Tried]](list)
 
     def tick(workspace: Workspace, now: datetime, fetch: Callable[[list[date]], bool]) -> None:
         nonlocal cursor
@@ -158,12 +159,11 @@ def by_announcements() -> Rule:
             due[:] = [each.day for each in due_days(workspace.warehouse, workspace.settings, now)]
             return due
 
-        result = daily_tick(cursor, now, workspace.settings, due=ask, tries=tries.get)
+        result = daily_tick(cursor, now, workspace.settings, due=ask, tried=tried.__getitem__)
         cursor = result.cursor
         for request in result.run_requests or ():
             name = request.tags["paper_assets/fetch"]
-            number = tries[name].number + 1 if name in tries else 1
-            tries[name] = Tries(number, not fetch(sorted(due)), now)
+            tried[name].insert(0, Tried({}, None if fetch(sorted(due)) else PASSING, now))
 
     return tick
 
