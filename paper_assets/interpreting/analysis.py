@@ -6,7 +6,6 @@ shapes of the answers come first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -329,20 +328,6 @@ def interpretation_to_mapping(interpretation: Interpretation) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptAnswers:
-    """Answers stored in the warehouse; an answer that cannot be stored is still used."""
-
-    stored: StoredAnswers
-
-    def get(self, key: str) -> str | None:
-        return self.stored.get(key)
-
-    def put(self, key: str, answer: str, **more: Any) -> None:
-        with suppress(StoreError):
-            self.stored.put(key, answer, **more)
-
-
 def _analysis(
     clients: Clients, paper: FetchedPaper, kind: AnalysisType, *, config: LLMConfig, left: SecondsLeft
 ) -> Analysis:
@@ -354,7 +339,7 @@ def _analysis(
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
-    cache = _KeptAnswers(StoredAnswers(clients.warehouse, again=clients.again))
+    cache = StoredAnswers(clients.warehouse, again=clients.again)
     model = LanguageModel(config=config, purpose="analyses of papers", budget=budget, cache=cache)
 
     parts = parts_of(content, most_bytes=most_bytes)

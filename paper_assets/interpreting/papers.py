@@ -1,7 +1,5 @@
 """Search papers, fetch one with its text, and list related ones, from the warehouse and the sources (I2, I9, M1)."""
 
-import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -36,6 +34,7 @@ from paper_assets.sources.semantic_scholar import (
 from paper_assets.sources.source import Access, Question, SearchPage, SecondsLeft, Source, SourceRecord
 from paper_assets.sources.table import SOURCES, page_of
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.text.names import maybe_same_person, name_form, name_forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,24 +86,10 @@ def _found(
 
 
 def wrote(author: str, authors: Sequence[str]) -> bool:
-    """Return whether one of the authors has the name: the same last name, and compatible first names or initials."""
-    *asked_first, asked_last = _names(author) or [""]
-    for name in authors:
-        *first, last = _names(name) or [""]
-        if last == asked_last and all(_agree(one, other) for one, other in zip(asked_first, first, strict=False)):
-            return True
-    return False
-
-
-def _agree(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one) if 1 in (len(one), len(other)) else one == other
-
-
-def _names(name: str) -> list[str]:
-    """Return first names, then the last name, in plain lower case; `Last, First` is reordered."""
-    last, comma, first = name.partition(",")
-    plain = unicodedata.normalize("NFKD", f"{first} {last}" if comma else name)
-    return re.findall(r"[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold())
+    """Return whether one of the authors may have the name; a single word is a family name."""
+    if " " not in (asked := name_form(author)):
+        return any(form.endswith(f" {asked}") or form == asked for form in name_forms(authors))
+    return bool(maybe_same_person(authors, [author]).any())
 
 
 def _titled(papers: Sequence[Paper], title: str) -> Paper | None:

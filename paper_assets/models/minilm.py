@@ -7,13 +7,12 @@ Architecture: BERT (Devlin et al. 2019) with 6 layers of width 384; weights from
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Barrier, RLock
+from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +35,6 @@ _SUMS = {
 }
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _BLAS = RLock()
-_HALVED = 48  # word pieces of a text from which on two threads are faster than one
-_TILE = 12  # rows that a matrix product of OpenBLAS computes together; a cut between two tiles changes no bit
 _ROWS = 32  # rows of an element-wise function at once, so that its intermediate results stay in the cache
 _SLICE = 1_000  # texts tokenized at once: the tokenizer's records are a hundred times the size of the ids
 
@@ -130,46 +127,16 @@ def token_vectors(weights: dict[str, Any], ids: Any, functions: Any, *, attend: 
 
 
 def vector_sum(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
-    """Return the sum (384,) of the last layer's vectors of one text's word piece ids (pieces,), computed by numpy.
-
-    Two threads compute one half of the pieces each, and wait for each other only before attention, which reads all. The
-    length alone determines the cut, so the result has the same bits however many cores there are.
-    """
-    pieces = len(ids)
-    cut = _TILE * round(pieces / 2 / _TILE) if pieces >= _HALVED else pieces
-    halves = [slice(0, cut), slice(cut, pieces)] if cut < pieces else [slice(0, pieces)]
-    # By turns: the other thread may still read one layer while this one writes the next.
-    joined = [np.empty((pieces, 3 * WIDTH), np.float32) for _ in range(2)]
-    met = Barrier(len(halves))
-
-    def vectors(half: slice) -> np.ndarray:
-        layers = iter(range(_LAYERS))
-
-        def attention(own: np.ndarray, heads: int, _attend: None) -> np.ndarray:
-            whole = joined[next(layers) % 2]
-            whole[half] = own[0]
-            met.wait()
-            return _attention(whole, half, heads)
-
-        functions = SimpleNamespace(
-            embedding=partial(_embedding, half), linear=_linear, layer_norm=_layer_norm, gelu=_gelu, attention=attention
-        )
-        try:
-            found: np.ndarray = token_vectors(weights, ids[None, half], functions)
-        except BaseException:
-            met.abort()  # otherwise the other thread waits forever
-            raise
-        return found[0]
-
-    if len(halves) == 1:
-        return vectors(halves[0]).sum(0)
-    with ThreadPoolExecutor(1) as pool:
-        second = pool.submit(vectors, halves[1])  # where no thread can be started, this fails before anything waits
-        return np.concatenate([vectors(halves[0]), second.result()]).sum(0)
+    """Return the sum (384,) of the last layer's vectors of one text's word piece ids (pieces,), computed by numpy."""
+    functions = SimpleNamespace(
+        embedding=_embedding, linear=_linear, layer_norm=_layer_norm, gelu=_gelu, attention=_attention
+    )
+    found: np.ndarray = token_vectors(weights, ids[None], functions)[0].sum(0)
+    return found
 
 
-def _embedding(half: slice, words: np.ndarray, positions: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    return words[ids] + positions[half]
+def _embedding(words: np.ndarray, positions: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    return words[ids] + positions[: ids.shape[1]]
 
 
 def _linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -205,13 +172,13 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _attention(joined: np.ndarray, rows: slice, heads: int) -> np.ndarray:
-    """Return what the pieces `rows` read from all of a text, (1, rows, 384); `joined` has query, key and value."""
-    query, key, value = joined.reshape(len(joined), 3, heads, -1).transpose(1, 2, 0, 3)
-    scores = query[:, rows] / np.float32(query.shape[-1] ** 0.5) @ key.swapaxes(-1, -2)
+def _attention(joined: np.ndarray, heads: int, _attend: None) -> np.ndarray:
+    """Return what the pieces of one text read from one another; `joined` (1, pieces, 1152) has query, key and value."""
+    query, key, value = joined[0].reshape(joined.shape[1], 3, heads, -1).transpose(1, 2, 0, 3)
+    scores = query / np.float32(query.shape[-1] ** 0.5) @ key.swapaxes(-1, -2)
     scores -= scores.max(-1, keepdims=True)
     np.exp(scores, out=scores)
-    return (scores @ value / scores.sum(-1, keepdims=True)).swapaxes(0, 1).reshape(1, scores.shape[1], -1)
+    return (scores @ value / scores.sum(-1, keepdims=True)).swapaxes(0, 1).reshape(1, joined.shape[1], -1)
 
 
 def _checked(file: Path) -> bytes:

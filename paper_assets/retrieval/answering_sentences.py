@@ -5,7 +5,7 @@ its paper's title, and states a result. Background counts less: that something i
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,23 +15,26 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in, words_in
 
 ANSWERS = 1.0  # the score from which a sentence answers
-_COVERED = 0.5  # share of a part's words, rare ones counting more, from which a sentence is about the part
-_COVERED_ALONE = 0.65  # the same for a question of one part
-_NEAR = 0.6  # the cosine of a part and a sentence that says the same in other words
+_COVERED, _COVERED_ALONE = 0.5, 0.65  # share of a part's words from which a sentence is about it; of the only part
+_ALIKE = 0.5  # cosine of question and sentence from which that is enough
+_NAMED = 0.8  # share of the words of every part from which the cosine does not count
 _FINDS, _IN_SENTENCE = 0.2, 0.15  # added to a finding, and to a sentence that is about all parts itself
 _PIVOT_VERBS = frozenset(
     stems_in(
         "help improve reduce increase decrease raise lower affect influence benefit hurt harm beat outperform cause "
         "predict enable prevent worsen change lead make work need require depend generalise generalize transfer matter "
-        "explain detect solve learn replace support limit compare differ scale survive lose gain cost save speed"
+        "explain detect solve learn protect preserve replace support limit compare differ scale survive lose gain cost "
+        "save speed"
     )
 )
 _PIVOT_WORDS = frozenset("for in on with from than to against by when without under at as".split())  # noqa: SIM905
-_VAGUE = frozenset(stems_in("good better best well effective useful really possible paper papers method way"))
+_VAGUE = frozenset(
+    stems_in("good better best well effective useful really possible paper papers method way model models large less")
+)
 _RESULT = re.compile(
     r"\b(?:show(?:s|ed|n)?|demonstrat\w+|find(?:s|ings?)?|found|reveal\w*|observ\w+|confirm\w*|prov(?:e|es|ed|en)|"
     r"indicat\w+|suggest(?:s|ed)?|establish\w*|improv(?:es|ed|ement\w*)|outperform\w*|achiev(?:es|ed)|reduc(?:es|ed|tion)|"
-    r"increas(?:es|ed)|rais(?:es|ed)|lower(?:s|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
+    r"increas(?:es|ed)|enhanc(?:es|ed)|rais(?:es|ed)|lower(?:s|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
     re.IGNORECASE,
 )
 _BACKGROUND = re.compile(
@@ -40,7 +43,14 @@ _BACKGROUND = re.compile(
     r"is (?:crucial|essential|important|critical|fundamental)|requires)\b",
     re.IGNORECASE,
 )
-_PROPOSAL = re.compile(r"\b(?:propos|introduc|present|aim|focus)\w*\b", re.IGNORECASE)
+_PROPOSAL = re.compile(
+    r"\b(?:propos|introduc|present|discuss|aim|focus|adopt|releas)\w*\b|\bprovides? (?:the first|an?)\b|\binclude:",
+    re.IGNORECASE,
+)
+_WE_FIND = re.compile(
+    r"\b(?:we|results|experiments|findings)(?: \w+)? (?:find|show|reveal|demonstrate|observe|prove|confirm)\b",
+    re.IGNORECASE,
+)
 # Words by which a sentence denies, or says with reserve, what it is about: readers should see them.
 RESERVED = re.compile(
     r"\b(?:not|no|nor|never|neither|cannot|without|fail(?:s|ed)? to|doesn't|don't|hardly|rarely|little|"
@@ -73,32 +83,20 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
     """Return for each sentence how well it answers, from 0; `ANSWERS` and more if it is about every part."""
     if not quotables:
         return np.zeros(0)
-    parts = parts_of(question) or [list(words_in(question))]
-    stems = [{stem(word) for word in part} for part in parts]
-    words = [{stem(word) for word in words_in(each.sentence)} for each in quotables]
-    titles = {each.title: {stem(word) for word in words_in(each.title)} for each in quotables}
-    rare = {name: np.log1p(len(words) / max(sum(name in each for each in words), 1)) for part in stems for name in part}
-    own = np.array([[_share(part, found, rare) for part in stems] for found in words])
+    parts = [{stem(word) for word in part} for part in parts_of(question) or [list(words_in(question))]]
+    titles = {each.title: _stems(each.title) for each in quotables}
+    own = np.array([[_share(part, _stems(each.sentence)) for part in parts] for each in quotables])
     with_title = np.array(
-        [
-            [_share(part, found | titles[each.title], rare) for part in stems]
-            for each, found in zip(quotables, words, strict=True)
-        ]
+        [[_share(part, _stems(each.sentence) | titles[each.title]) for part in parts] for each in quotables]
     )
-    fit = own.mean(axis=1)
+    fit, alike = own.mean(axis=1), np.ones(len(quotables))
     if embedder:
-        texts = [
-            question,
-            *(" ".join(part) for part in parts),
-            *(" ".join(each.sentence.split()) for each in quotables),
-        ]
-        vectors = embedder.encode(texts).astype(np.float64)
-        near = vectors[1 + len(parts) :] @ vectors[: 1 + len(parts)].T
-        own = np.maximum(own, np.where(near[:, 1:] >= _NEAR, _COVERED_ALONE, 0))
-        with_title = np.maximum(with_title, own)
-        fit = (fit + near[:, 0]) / 2
+        vectors = embedder.encode([question, *(" ".join(each.sentence.split()) for each in quotables)])
+        alike = (vectors[1:] @ vectors[0]).astype(np.float64)
+        fit = (fit + alike) / 2
     least = _COVERED if len(parts) > 1 else _COVERED_ALONE
     about = (with_title >= least).all(axis=1) & (own >= least).any(axis=1)
+    about &= (alike >= _ALIKE) | (with_title >= _NAMED).all(axis=1)
     finds = np.array([_finds(each) for each in quotables])
     scores = fit + _FINDS * finds + _IN_SENTENCE * (own >= _COVERED).all(axis=1)
     nearest = np.clip(scores / 2, 0, 0.99 * ANSWERS)
@@ -107,10 +105,10 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
 
 def _finds(quotable: Quotable) -> bool:
     """Return whether a sentence states a result, not background or an aim."""
-    sentence = quotable.sentence
-    if quotable.part in ("problem", "task") or _BACKGROUND.search(sentence) or _PROPOSAL.search(sentence):
-        return False
-    return quotable.part == "result" or bool(_RESULT.search(sentence))
+    if _WE_FIND.search(quotable.sentence):
+        return True
+    background = _BACKGROUND.search(quotable.sentence) or _PROPOSAL.search(quotable.sentence)
+    return not background and quotable.part not in ("problem", "task") and bool(_RESULT.search(quotable.sentence))
 
 
 def reserved_spans(text: str) -> list[tuple[int, int]]:
@@ -121,7 +119,12 @@ def reserved_spans(text: str) -> list[tuple[int, int]]:
 def _middle(words: Sequence[str], divides: Callable[[str], bool]) -> int | None:
     """Return the first place of a dividing word that has words of a topic before and after it."""
     for at, word in enumerate(words):
-        if divides(word) and any(map(_carries, words[:at])) and any(map(_carries, words[at + 1 :])):
+        if (
+            divides(word)
+            and not word.endswith("ing")
+            and any(map(_carries, words[:at]))
+            and any(map(_carries, words[at + 1 :]))
+        ):
             return at
     return None
 
@@ -130,5 +133,13 @@ def _carries(word: str) -> bool:
     return len(word) > 1 and word not in FUNCTION_WORDS and stem(word) not in _VAGUE
 
 
-def _share(part: Collection[str], found: Collection[str], rare: Mapping[str, float]) -> float:
-    return float(sum(rare[name] for name in part if name in found) / sum(rare[name] for name in part))
+def _share(part: set[str], found: set[str]) -> float:
+    return len(part & found) / len(part)
+
+
+def _stems(text: str) -> set[str]:
+    """Return the stems of a text, "LLM" as what it stands for."""
+    return {stem(word) for word in words_in(_LANGUAGE_MODEL.sub(r"\g<0> language model", text))}
+
+
+_LANGUAGE_MODEL = re.compile(r"\b[LS]LMs?\b")

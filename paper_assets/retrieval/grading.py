@@ -189,23 +189,6 @@ class Reranker:
             self._graded[doc_id] = [(text, next(scores)) for text in own]
 
 
-def grade(
-    question: str,
-    documents: Sequence[Candidate],
-    *,
-    grader: Grader,
-    best: int = _NUMBERS.best_chunks,
-    size: int = _NUMBERS.chunk_characters,
-    overlap: int = _NUMBERS.chunk_overlap,
-) -> Graded:
-    """Return the `best` chunks of the documents for the question; a repeated document is graded once.
-
-    The result does not depend on the order of the documents: ties are broken by doc_id, then by position. A chunk with
-    a score that is not a number is left out, and the notes count them.
-    """
-    return Reranker(question=question, grader=grader, size=size, overlap=overlap).graded(documents, best=best)
-
-
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Return shares (n,) from 0 to 1 that sum to 1, for finite scores of any size; other scores get 0."""
     usable = np.isfinite(scores)

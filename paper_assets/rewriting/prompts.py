@@ -70,14 +70,6 @@ FaultKind = Literal[
     "invented", "wrong_number", "overstated", "turned_round", "other_text", "omission", "level", "wording"
 ]
 _CAPS: dict[str, int] = {"invented": 70, "wrong_number": 70, "overstated": 50, "turned_round": 50, "other_text": 0}
-# Other names that models use for these keys when they ignore the schema.
-_MEANT: tuple[tuple[str, FaultKind], ...] = (
-    ("invent", "invented"), ("hallucin", "invented"), ("fabricat", "invented"), ("unsupported", "invented"),
-    ("added", "invented"), ("number", "wrong_number"), ("figure", "wrong_number"), ("unit", "wrong_number"),
-    ("overst", "overstated"), ("exagger", "overstated"), ("stronger", "overstated"), ("turned", "turned_round"),
-    ("revers", "turned_round"), ("contradict", "turned_round"), ("another", "other_text"), ("unrelated", "other_text"),
-    ("miss", "omission"), ("omi", "omission"), ("level", "level"), ("reader", "level"), ("jargon", "level"),
-)  # fmt: skip
 SUBSCORES = ("true_to_original", "numbers_and_conditions", "completeness", "fits_the_reader", "clear_writing")
 _MOST = 20  # of each subscore; five of them make 100
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)]
@@ -85,12 +77,9 @@ Points = Annotated[int, Field(strict=True, ge=0, le=_MOST)]
 
 
 def _kind(given: object) -> object:
-    if not isinstance(given, str):
-        return given
-    word = given.strip().lower().replace(" ", "_").replace("-", "_")
-    if word in get_args(FaultKind):
-        return word
-    return next((kind for part, kind in _MEANT if part in word), "wording")
+    """Take the name of a kind in any spelling; a fault of an unknown kind counts as wording."""
+    word = given.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(given, str) else given
+    return word if not isinstance(word, str) or word in get_args(FaultKind) else "wording"
 
 
 class Fault(BaseModel):

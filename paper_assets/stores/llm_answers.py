@@ -1,8 +1,10 @@
 """Store answers of language models by content, so that an equal question is not paid for again (SPEC I5, G5)."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from paper_assets.errors import StoreError
 from paper_assets.stores.warehouse import Warehouse
 
 
@@ -18,8 +20,10 @@ class StoredAnswers:
         return None if self.again else known_answers(self.warehouse, [key]).get(key)
 
     def put(self, key: str, answer: str, *, model: str, input_tokens: int, output_tokens: int) -> None:
-        """Store one answer and its tokens."""
-        keep_answers(self.warehouse, {key: answer}, model=model, input_tokens=input_tokens, output_tokens=output_tokens)
+        """Store one answer and its tokens; one that cannot be stored is still used."""
+        tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+        with suppress(StoreError):
+            keep_answers(self.warehouse, {key: answer}, model=model, **tokens)
 
 
 def known_answers(warehouse: Warehouse, keys: Iterable[str]) -> dict[str, str]:

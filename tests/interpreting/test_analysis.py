@@ -28,7 +28,6 @@ from paper_assets.interpreting.analysis import (
 )
 from paper_assets.interpreting.lookup import FetchedPaper
 from paper_assets.models.llm_config import Usage
-from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.text.numbers import NOTHING_PAID
 from tests.interpreting.outside import NOWHERE, Outside, pdf_answer, titled
 from tests.invented_pdfs import pdf
@@ -275,7 +274,8 @@ def test_with_a_failing_warehouse_the_paper_and_a_received_answer_are_returned(
     def full(*given: Any, **more: Any) -> None:
         raise StoreUnwritable("the disk is full; free space")
 
-    monkeypatch.setattr(StoredAnswers, refused, full)
+    named = {"put": "keep_answers", "get": "known_answers"}[refused]
+    monkeypatch.setattr(f"paper_assets.stores.llm_answers.{named}", full)
     with loopback_llm(reads) as server:
         found = interpret_paper(world.clients(**server.environ("openai")), {"arxiv_id": ID})
         assert len(requests_of(server)) == (1 if refused == "put" else 0)

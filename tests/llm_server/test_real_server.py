@@ -5,6 +5,9 @@ out. Whatever it writes, nothing unsupported is shown as a fact, nothing is paid
 goes wrong is one line.
 """
 
+import gzip
+import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -13,21 +16,30 @@ import pytest
 from pydantic import BaseModel
 
 from paper_assets.errors import LLMError, LLMUnreachable
-from paper_assets.interpreting.analysis import Analysis, analyze_paper
+from paper_assets.interpreting.analysis import analysis_to_mapping, analyze_paper
 from paper_assets.interpreting.lookup import FetchedPaper
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm import LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config
 from paper_assets.models.llm_providers import server_context
-from paper_assets.paper import papers_to_table
-from paper_assets.pipeline.desk_answers import AnsweringContext, QuestionOptions, answer_question, prepare_question
+from paper_assets.paper import Paper, paper_from_mapping, papers_to_table
+from paper_assets.pipeline.desk_answers import (
+    AnsweringContext,
+    QuestionOptions,
+    answer_as_markdown,
+    answer_question,
+    prepare_question,
+)
 from paper_assets.profile import Interests
 from paper_assets.ranking.verifier import grade_papers, open_verifier, reader_of
 from paper_assets.retrieval.stance import Passage
 from paper_assets.retrieval.stance_judges import open_llm_judge
+from paper_assets.rewriting.policy import Level
+from paper_assets.rewriting.prompts import Critique, critic_question, total
 from paper_assets.rewriting.writing import new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig, ScoringConfig, load_settings
 from paper_assets.text.support import Statement, check, refusal, similarities_of
+from tests.conftest import ROOT
 from tests.interpreting.outside import outside
 from tests.invented_papers import paper
 from tests.llm_server.conftest import CONTEXT, ModelServer
@@ -45,13 +57,22 @@ DRY = paper(
     title="Dry years and cover crops",
     abstract="Water is short. In dry years cover crops lowered the yield of maize, as they drink first.",
 )
-SHEEP = paper(
-    "2603.00013",
-    date(2026, 3, 2),
-    title="Counting Sheep with Half the Memory",
-    abstract="We count 1,000 sheep with a sieve. It needs 50% of the memory of the FlockNet baseline.",
-)
-QUESTION = "Do cover crops raise the yield of maize?"
+INVENTED = "Do cover crops raise the yield of maize?", (CROPS, DRY)
+REAL = "Does pruning make models faster?", ("2603.08065", "2603.09480", "2603.04308")
+FIELDS = ("title", "abstract", "authors", "categories", "published")
+
+
+@pytest.fixture(scope="module")
+def read() -> tuple[str, tuple[Paper, ...]]:
+    """Return a question and papers that answer it: recorded real ones, or invented ones where there are none."""
+    file = ROOT.parent / "shared" / "data" / "arxiv_papers" / "papers.jsonl.gz"
+    if not file.exists():
+        return INVENTED
+    question, ids = REAL
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        all_of_them = (json.loads(line) for line in lines)
+        records = {each["id"]: {name: each[name] for name in FIELDS} for each in all_of_them if each["id"] in ids}
+    return question, tuple(paper_from_mapping({"paper_id": each, **records[each]}) for each in ids)
 
 
 class Note(BaseModel):
@@ -83,22 +104,22 @@ def test_a_slow_answer_is_asked_for_once(model_server: ModelServer) -> None:
     assert late.value.usage.calls == 1
 
 
-def test_an_answer_shows_nothing_unsupported_and_costs_at_most_what_was_said(
-    model_server: ModelServer, tmp_path: Path
+def test_an_answer_shows_nothing_unsupported_costs_at_most_what_was_said_and_is_paid_once(
+    model_server: ModelServer, tmp_path: Path, read: tuple[str, tuple[Paper, ...]]
 ) -> None:
-    warehouse = corpus_of(tmp_path, [CROPS, DRY], {}).warehouse
+    question, papers = read
     context = AnsweringContext(
         settings=load_settings({}, tmp_path),
         environ=model_server.environ(),
-        warehouse=warehouse,
+        warehouse=corpus_of(tmp_path, papers, {}).warehouse,
         embedder=load_embedder(),
     )
-    prepared = prepare_question(context, QUESTION, QuestionOptions())
+    prepared = prepare_question(context, question, QuestionOptions())
     answer = answer_question(context, prepared, QuestionOptions())
-    assert answer.calls <= prepared.estimate.calls
-    assert answer.input_tokens <= prepared.estimate.input_tokens
-    assert answer.output_tokens <= prepared.estimate.output_tokens
-    source = f"{QUESTION} {CROPS.title} {CROPS.abstract} {DRY.title} {DRY.abstract}"
+    model_server.shown.append(answer_as_markdown(answer, context.warehouse))
+    assert (answer.calls, answer.input_tokens) <= (prepared.estimate.calls, prepared.estimate.input_tokens)
+    assert answer.output_tokens <= prepared.estimate.output_tokens and len(model_server.exchanges) <= answer.calls
+    source = " ".join([question, *(f"{each.title} {each.abstract}" for each in papers)])
     for sentence in answer.sentences:
         assert all(each.quote in source for each in sentence.citations) and refusal(sentence.text) is None
         cited = " ".join(each.quote for each in sentence.citations)
@@ -109,55 +130,60 @@ def test_an_answer_shows_nothing_unsupported_and_costs_at_most_what_was_said(
         assert again.sentences == answer.sentences and again.calls <= answer.calls
 
 
-def test_an_analysis_holds_what_the_text_supports(model_server: ModelServer, tmp_path: Path) -> None:
+def test_an_analysis_holds_what_the_text_supports(
+    model_server: ModelServer, tmp_path: Path, read: tuple[str, tuple[Paper, ...]]
+) -> None:
     with outside(tmp_path) as world:
-        clients = world.clients(**model_server.environ())
-        for asked in (CROPS, DRY, SHEEP):
-            fetched = FetchedPaper(paper=asked, content=None, content_source=None, url=None)
+        clients = replace(world.clients(**model_server.environ()), announce=model_server.shown.append)
+        for asked in read[1][:2]:
             try:
-                analysis = analyze_paper(clients, fetched)
+                analysis = analyze_paper(clients, FetchedPaper(paper=asked, content=None, url=None))
             except LLMError as error:
+                model_server.shown.append(str(error))
                 assert "\n" not in str(error)
                 continue
+            model_server.shown.append(json.dumps(analysis_to_mapping(analysis), indent=2, ensure_ascii=False))
+            parts = (*analysis.key_contributions, *analysis.limitations, *analysis.related_work)
             source = f"{asked.title} {asked.abstract}"
-            assert all(not_contradicted_by_code(text, asked.abstract, source) for text in _shown(analysis))
-            assert all(
-                each["nearest"] in " ".join(f"Title: {asked.title} Authors: Abstract: {asked.abstract}".split())
-                or each["nearest"]
-                for each in analysis.not_checked
-            )
+            assert all(not_contradicted_by_code(text, asked.abstract, source) for text in parts)
+            assert all(each["nearest"] for each in analysis.not_checked)
 
 
-def _shown(analysis: Analysis) -> list[str]:
-    return [*analysis.key_contributions, *analysis.limitations, *analysis.related_work]
-
-
-def test_grades_move_papers_by_bounded_points_and_what_is_missing_is_said(model_server: ModelServer) -> None:
+def test_grades_move_papers_by_bounded_points_and_what_is_missing_is_said(
+    model_server: ModelServer, read: tuple[str, tuple[Paper, ...]]
+) -> None:
     store: dict[str, str] = {}
     verifier = open_verifier(
         model_server.environ(),
         known=lambda keys: {key: store[key] for key in keys if key in store},
         keep=lambda verdicts, model: store.update(verdicts),
     )
-    table = papers_to_table([CROPS, DRY, SHEEP])
-    reader = reader_of(Interests(primary=["counting sheep"]))
-    result = grade_papers(table, np.arange(3), reader, verifier=verifier, scoring=ScoringConfig())
+    table = papers_to_table(read[1])
+    reader = reader_of(Interests(primary=[read[0].rstrip("?")]))
+    rows = np.arange(len(read[1]))
+    result = grade_papers(table, rows, reader, verifier=verifier, scoring=ScoringConfig())
+    model_server.shown.append(f"points {result.values.tolist()}, {result.warning or 'all judged'}")
     assert (np.abs(result.values) <= 2.5).all() and not result.values[~result.verified].any()
     assert result.verified.all() or (result.warning and "\n" not in result.warning)
-    again = grade_papers(table, np.arange(3), reader, verifier=verifier, scoring=ScoringConfig())
+    again = grade_papers(table, rows, reader, verifier=verifier, scoring=ScoringConfig())
     assert again.cached == result.verified.sum()
 
 
-def test_stances_without_a_quotation_are_not_evidence(model_server: ModelServer) -> None:
-    labels = open_llm_judge(model_server.environ()).label(
-        QUESTION, [Passage(text=CROPS.abstract), Passage(text=DRY.abstract)]
-    )
-    for label, text in zip(labels.labels, (CROPS.abstract, DRY.abstract), strict=True):
+def test_stances_without_a_quotation_are_not_evidence(
+    model_server: ModelServer, read: tuple[str, tuple[Paper, ...]]
+) -> None:
+    texts = [each.abstract for each in read[1]]
+    labels = open_llm_judge(model_server.environ()).label(read[0], [Passage(text=text) for text in texts])
+    model_server.shown.append(f"{labels.labels}\n{labels.reasons}")
+    for label, text in zip(labels.labels, texts, strict=True):
         assert label is None or label.stance == "neutral" or (label.sentence and label.sentence in text)
     assert all(labels.labels) or labels.reasons
 
 
-def test_a_rewrite_is_an_attempt_that_the_gate_has_judged_or_one_line(model_server: ModelServer) -> None:
+@pytest.mark.parametrize("level", ["public", "expert"])
+def test_a_rewrite_is_an_attempt_that_gate_and_critic_have_judged_or_one_line(
+    model_server: ModelServer, read: tuple[str, tuple[Paper, ...]], level: Level
+) -> None:
     writer = open_writer(
         model_server.environ(),
         archive=None,
@@ -165,11 +191,29 @@ def test_a_rewrite_is_an_attempt_that_the_gate_has_judged_or_one_line(model_serv
         clock=lambda: datetime(2026, 3, 5, tzinfo=UTC),
         config=RewritingConfig(),
     )
-    for level in ("public", "expert"):
-        try:
-            attempt = write_attempt(writer, new_item(SHEEP, level), [])  # type: ignore[arg-type]
-        except LLMError as error:
-            assert "\n" not in str(error)
-            continue
-        assert 0 <= attempt.score <= 100 and attempt.text
-        assert attempt.critic is not None or (attempt.stopped and attempt.score == 0)
+    item = new_item(read[1][0], level)
+    model_server.shown.append(f"at most {writer.at_most([item])}")
+    try:
+        attempt = write_attempt(writer, item, [])
+    except LLMError as error:
+        model_server.shown.append(str(error))
+        assert "\n" not in str(error)
+        return
+    model_server.shown.append(f"{attempt}\npaid {writer.paid}")
+    assert 0 <= attempt.score <= 100 and attempt.text
+    assert attempt.critic is not None or (attempt.stopped and attempt.score == 0)
+
+
+def test_the_critic_of_best_practices_answers_in_numbers_that_count_or_in_one_line(
+    model_server: ModelServer, read: tuple[str, tuple[Paper, ...]]
+) -> None:
+    config, item = llm_config(model_server.environ()), new_item(read[1][0], "expert")
+    asked = critic_question(item, read[1][0].abstract)
+    try:
+        judged = LanguageModel(config=config).ask(system=asked.system, user=asked.user, schema=Critique).value
+    except LLMError as error:
+        model_server.shown.append(str(error))
+        assert "\n" not in str(error)
+    else:
+        model_server.shown.append(f"{total(judged)} of 100: {judged}")
+        assert 0 <= total(judged) <= 100

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
-from paper_assets.retrieval.grading import Grader, grade, link_list, load_grader, similarity_grader, softmax
+from paper_assets.retrieval.grading import (
+    Graded,
+    Grader,
+    Reranker,
+    link_list,
+    load_grader,
+    similarity_grader,
+    softmax,
+)
 from paper_assets.retrieval.merge import Candidate
 from tests.invented_cross_encoder import tiny_cross_encoder
 
@@ -33,6 +41,10 @@ def grader(scores: dict[str, float]) -> Grader:
         return np.array([scores.get(passage.split()[0], 0.0) for passage in passages])
 
     return Grader(name="by hand", kind="cross-encoder", score=score)
+
+
+def grade(question: str, documents: Sequence[Candidate], *, grader: Grader, best: int = 5, **cut: int) -> Graded:
+    return Reranker(question=question, grader=grader, **cut).graded(documents, best=best)
 
 
 def plain_softmax(scores: list[float]) -> list[float]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper_assets.retrieval.grading import Grader, grade, link_list, softmax
+from paper_assets.retrieval.grading import Grader, Reranker, link_list, softmax
 from paper_assets.retrieval.merge import Candidate, Policy, merge
 from paper_assets.retrieval.plan import conditions_of, joined, parse_plan
 
@@ -151,7 +151,7 @@ def test_five_chunks_of_300_characters_pass_and_links_take_the_place_of_an_answe
         for doc_id, title in (("1", "One"), ("2", "Two"))
     ]
     grader = Grader(name="by hand", kind="cross-encoder", score=lambda _, texts: np.arange(len(texts), dtype=float))
-    graded = grade("q", found, grader=grader)
+    graded = Reranker(question="q", grader=grader).graded(found)
     assert [chunk.document.doc_id for chunk in graded.chunks] == ["2"] * 5
     assert [chunk.raw for chunk in graded.chunks] == sorted((chunk.raw for chunk in graded.chunks), reverse=True)
     assert max(len(chunk.text) for chunk in graded.chunks) <= 300

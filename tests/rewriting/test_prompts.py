@@ -37,13 +37,13 @@ def test_the_total_is_the_sum_of_the_subscores_under_the_cap_of_the_worst_fault(
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("Hallucination", "invented"),
-        ("number changed", "wrong_number"),
-        ("exaggeration", "overstated"),
+        ("Invented ", "invented"),
+        ("Wrong number", "wrong_number"),
+        ("turned-round", "turned_round"),
         ("?", "wording"),
     ],
 )
-def test_a_kind_in_other_words_is_understood(written: str, meant: str) -> None:
+def test_a_kind_in_another_spelling_is_understood(written: str, meant: str) -> None:
     assert critique(90, (written, "x")).faults[0].kind == meant
 
 
