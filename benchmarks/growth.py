@@ -33,6 +33,7 @@ from tests.page.invented_desk import served
 
 NEW_DAY = DAY + timedelta(days=1)
 LONGER_AT_MOST = 1.2
+MULTIPLES = 8  # of `import dagster`
 
 
 def grown(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
@@ -67,6 +68,11 @@ def processor_seconds(work: Callable[[], object]) -> float:
     work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def importing_dagster() -> float:
+    """Seconds of the processor that importing Dagster takes."""
+    return processor_seconds(lambda: subprocess.run([sys.executable, "-c", "import dagster"], check=True))
 
 
 def megabytes(folder: Path) -> float:
@@ -104,6 +110,13 @@ def figures(folder: Path, *, days: int, profiles: int, papers: int, rounds: int)
                 ("status", status, begun_status, None),
             )
         ),
+        Figure(
+            stage=f"a new day, processor, {profiles} profiles",
+            baseline="import dagster",
+            seconds=begun_cpu,
+            baseline_seconds=importing_dagster(),
+            target=1 / MULTIPLES,
+        ),
         *(
             Figure(stage=f"{what}, {size}", baseline="a second", seconds=taken, baseline_seconds=1.0, target=1.0)
             for what, taken in (("Today on the page", today), ("status", status))
@@ -133,7 +146,7 @@ def many_days(folder: Path, *, days: int = 20, profiles: int = 4, papers: int = 
     home = desk.folder / "dagster_home"
     bytes_before, files_before = megabytes(home), _files(home)
     used = processor_seconds(lambda: desk.run("run", "--since", f"{first}", "--as-of", f"{DAY}"))
-    importing = processor_seconds(lambda: subprocess.run([sys.executable, "-c", "import dagster"], check=True))
+    importing = importing_dagster()
     each = days * profiles
     summary = (
         f"one run over {days} days x {profiles} profiles: {used:.1f} s of the processor; for each day and profile "
@@ -163,6 +176,7 @@ def main() -> int:
     parser.add_argument("--papers", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
+    os.environ["PYTHONHASHSEED"] = "0"  # so that commands are not forked, whose time would not be counted here
     with tempfile.TemporaryDirectory() as folder:
         found, summary = figures(
             Path(folder), days=asked.days, profiles=asked.profiles, papers=asked.papers, rounds=asked.rounds

@@ -111,7 +111,7 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
         return
     noted = all_output_paths(workspace.warehouse)
     remove_superseded(settings.rankings_dir, {Path(path).name for path in noted.values() if path})
-    lacking = _lacking(settings, noted)
+    lacking = lacking_files(settings, noted)
     if lacking and report:
         report(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
@@ -134,7 +134,7 @@ def _reported(profile: str, day: date) -> Iterator[None]:
         named_error(error, f"files of {profile}, {day}")
 
 
-def _lacking(settings: Settings, stored: dict[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
+def lacking_files(settings: Settings, stored: Mapping[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:
     """Return profile and day of what must be written again, days ascending, and whether its ranking's file is missing
     too.
     """

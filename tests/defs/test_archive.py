@@ -9,8 +9,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from paper_assets.defs.assets import ASSETS
-from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import ModelUnavailable
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.rewriting.best_practices import Archive, archive_of, remove
@@ -19,12 +17,13 @@ from paper_assets.settings import load_settings
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.rewrites import rewrite_item
 from tests.chroma_folder import entries
+from tests.defs.in_dagster import latest, made
 from tests.loopback_llm import loopback_llm
 from tests.rewriting.invented_archive import fill, invented_embedder, practice
 from tests.rewriting.scripted import Play, opened, writer_of
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC).date()
-ASSET = dg.AssetKey("best_practice_archive")
+ASSET = "best_practice_archive"
 
 
 class Home:
@@ -42,22 +41,14 @@ class Home:
 
     def materialize(self) -> dict[str, bool]:
         """Outcomes of the checks."""
-        outcome = dg.materialize(
-            ASSETS,
-            selection=[ASSET],
-            instance=self.instance,
-            resources={"workspace": self.workspace},
-            tags={ATTENDED: "yes"},
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
-        return {check.check_name: check.passed for check in outcome.get_asset_check_evaluations()}
+        return {check.check_name: check.passed for check in self.checked()}
+
+    def checked(self) -> list[dg.AssetCheckEvaluation]:
+        return made(self.instance, self.workspace, ASSET).get_asset_check_evaluations()
 
     def latest(self) -> tuple[str, dict[str, Any]]:
         """Data version and metadata of the last materialization."""
-        event = self.instance.get_latest_data_version_record(ASSET)
-        assert event is not None and event.asset_materialization is not None and event.asset_materialization.tags
-        metadata = {name: value.value for name, value in event.asset_materialization.metadata.items()}
-        return event.asset_materialization.tags["dagster/data_version"], metadata
+        return latest(self.instance, ASSET)
 
 
 @pytest.fixture
@@ -102,10 +93,8 @@ def test_an_archive_of_one_level_or_one_category_is_a_warning(home: Home) -> Non
 def test_an_unmasked_phone_is_found_and_not_shown(home: Home) -> None:
     mails = practice(2, original_text="ada@example.edu wrote."), practice(3, keywords=("sheep", "bo@example.edu"))
     fill(home.archive, [practice(1, text="Call 010-1234-5678."), *mails])
-    assert not home.materialize()["no_unmasked_pii"]
-    resources = {"workspace": home.workspace}
-    outcomes = dg.materialize(ASSETS, selection=[ASSET], instance=home.instance, resources=resources)
-    [found] = [each for each in outcomes.get_asset_check_evaluations() if each.check_name == "no_unmasked_pii"]
+    [found] = [each for each in home.checked() if each.check_name == "no_unmasked_pii"]
+    assert not found.passed
     assert found.metadata["unmasked"].value == {practice(3).id: "mail", practice(2).id: "mail", practice(1).id: "phone"}
 
 

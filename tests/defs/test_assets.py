@@ -29,6 +29,7 @@ from paper_assets.stores.harvests import day_troubles
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import paper_counts, papers_by_id
 from paper_assets.stores.rankings import candidates, ranking
+from tests.defs.in_dagster import latest, made
 from tests.desk import GRAPHS, SPEECH
 from tests.digests.invented import paper
 from tests.loopback import Answer
@@ -64,17 +65,7 @@ class Graph:
         self.instance.add_dynamic_partitions("profile", [name])
 
     def materialize(self, *assets: str, first: str, last: str | None = None) -> dg.ExecuteInProcessResult:
-        span = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last or first}
-        return dg.materialize(
-            ASSETS,
-            selection=list(assets),
-            instance=self.instance,
-            resources={"workspace": self.workspace},
-            partition_key=None if last else first,
-            tags={ATTENDED: "yes", **(span if last else {})},
-            raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
+        return made(self.instance, self.workspace, *assets, first=first, last=last)
 
     def versions(self, asset: str) -> dict[str, str]:
         """The data version last reported for each partition."""
@@ -86,9 +77,7 @@ class Graph:
         return found
 
     def metadata(self, asset: str, partition: str) -> dict[str, Any]:
-        event = self.instance.get_latest_data_version_record(dg.AssetKey(asset), partition_key=partition)
-        assert event is not None and event.asset_materialization is not None
-        return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        return latest(self.instance, asset, partition)[1]
 
 
 @pytest.fixture
@@ -280,16 +269,9 @@ def test_options_of_a_run_go_before_the_profiles_and_the_same_run_without_them_g
     key = ranked_day(graph)
 
     def ranked(**options: Any) -> dg.ExecuteInProcessResult:
-        return dg.materialize(
-            ASSETS,
-            selection=["filtered_candidates", "scored_rankings"],
-            instance=graph.instance,
-            resources={"workspace": graph.workspace},
-            partition_key=key,
-            tags={ATTENDED: "yes"},
-            raise_on_error=False,
-            run_config={"ops": {"gatekeeper": {"config": options}}} if options else None,
-        )
+        options_of_run = {"gatekeeper": options} if options else None
+        asked = ("filtered_candidates", "scored_rankings")
+        return made(graph.instance, graph.workspace, *asked, first=key, options=options_of_run)
 
     assert ranked(top_k=1, purpose="idea_generation").success
     stored = ranking(graph.warehouse, MONDAY, "graphs")
@@ -334,15 +316,8 @@ def test_far_fewer_papers_than_before_fail_the_day_and_remove_nothing_unless_the
     del graph.arxiv.papers[2:]
     assert not graph.materialize("arxiv_papers", first=f"{MONDAY}").success
     assert paper_counts(graph.warehouse) == {MONDAY: 6}
-    believing = dg.materialize(
-        ASSETS,
-        selection=["arxiv_papers"],
-        instance=graph.instance,
-        resources={"workspace": graph.workspace},
-        partition_key=f"{MONDAY}",
-        run_config={"ops": {"arxiv_papers": {"config": {"accept_fewer": True}}}},
-    )
-    assert believing.success
+    options = {"arxiv_papers": {"accept_fewer": True}}
+    assert made(graph.instance, graph.workspace, "arxiv_papers", first=f"{MONDAY}", options=options).success
     assert paper_counts(graph.warehouse) == {MONDAY: 2}
 
 
@@ -361,8 +336,8 @@ def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_p
         each = Partition(MONDAY, "graphs") if step.grid is Grid.PROFILE_DAY else Partition(MONDAY)
         runs.materialize(graph.instance, graph.workspace, step, each, each)
     found = graph.instance.get_runs()
-    made = [{key.to_user_string() for key in run.asset_selection or ()} for run in found]
-    assert made == [{"filtered_candidates", "scored_rankings"}, {"paper_embeddings"}, {"arxiv_papers"}]
+    assets_of_runs = [{key.to_user_string() for key in run.asset_selection or ()} for run in found]
+    assert assets_of_runs == [{"filtered_candidates", "scored_rankings"}, {"paper_embeddings"}, {"arxiv_papers"}]
     for run in found:
         of_a_person = {name: value for name, value in run.tags.items() if get_tag_type(name) is TagType.USER_PROVIDED}
         assert of_a_person == {ATTENDED: "command"}
@@ -370,11 +345,11 @@ def test_the_list_of_runs_names_what_a_command_makes_and_shows_only_tags_for_a_p
 
 def test_a_failed_run_of_a_command_begins_with_its_one_line_and_is_left_to_the_person(graph: Graph) -> None:
     graph.arxiv.answer = lambda request: Answer(status=404)  # type: ignore[method-assign]
-    made = runs.materialize(graph.instance, graph.workspace, papers.STEP, Partition(MONDAY), Partition(MONDAY))
+    outcome = runs.materialize(graph.instance, graph.workspace, papers.STEP, Partition(MONDAY), Partition(MONDAY))
     [run] = graph.instance.get_runs()
     assert run.status is dg.DagsterRunStatus.FAILURE
     [failed] = [each for each in graph.instance.all_logs(run.run_id) if each.step_key and "Failure" in str(each)][-1:]
-    assert f"{made.failures[Partition(MONDAY)]}" in str(failed).split("Stack Trace")[0]
+    assert f"{outcome.failures[Partition(MONDAY)]}" in str(failed).split("Stack Trace")[0]
     assert (
         run.tags["dagster/max_retries"] == "0"
     )  # a daemon cannot start it again, and ended its log with a line on that

@@ -10,9 +10,7 @@ import dagster as dg
 import pytest
 from lxml import etree
 
-from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.partitions import grid_key
-from paper_assets.defs.reports import ATTENDED
 from paper_assets.errors import LLMConfigError
 from paper_assets.paper import Paper
 from paper_assets.pipeline import digest_pages
@@ -30,6 +28,7 @@ from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
+from tests.defs.in_dagster import latest, made
 from tests.digests.invented import answer, document, paper
 from tests.digests.invented import attempt as invented_attempt
 
@@ -75,27 +74,12 @@ class Graph:
             keep_ranking(self.warehouse, profile, day, embedder=None, verifier=NOBODY, settings=self.settings, now=NOW)
 
     def materialize(self, first: date, last: date | None = None, *, name: str = "ponds") -> dg.ExecuteInProcessResult:
-        keys = grid_key(first, name), grid_key(last or first, name)
-        span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
-        return dg.materialize(
-            ASSETS,
-            selection=[DIGESTS],
-            instance=self.instance,
-            resources={"workspace": self.workspace},
-            partition_key=None if last else keys[0],
-            tags={ATTENDED: "yes", **(span if last else {})},
-            raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
+        end = grid_key(last, name) if last else None
+        return made(self.instance, self.workspace, DIGESTS, first=grid_key(first, name), last=end)
 
     def latest(self, day: date) -> tuple[str, dict[str, Any]]:
         """The data version and the metadata last reported."""
-        key = grid_key(day, "ponds")
-        record = self.instance.get_latest_data_version_record(dg.AssetKey(DIGESTS), partition_key=key)
-        assert record is not None and record.asset_materialization is not None
-        event = record.asset_materialization
-        assert event.tags is not None
-        return event.tags["dagster/data_version"], {name: value.value for name, value in event.metadata.items()}
+        return latest(self.instance, DIGESTS, grid_key(day, "ponds"))
 
     def files(self) -> dict[str, tuple[bytes, int]]:
         return {file.name: (file.read_bytes(), file.stat().st_ino) for file in self.folder.glob("ponds/[!.]*")}
@@ -336,8 +320,8 @@ def test_missing_pages_are_made_once_and_a_day_that_cannot_be_read_stops_no_othe
         stale(STEP.tracked, graph.workspace, [*asked, Partition(date(2026, 2, 1), "ponds")]) == asked and rendered == []
     )
     monkeypatch.setattr(digest_pages, "_stored_day", broken)
-    made = STEP.make(graph.workspace, asked, STEP.makes)
-    assert list(made.new) == asked[1:] and list(made.failures) == asked[:1] and rendered == [TUESDAY]
+    done = STEP.make(graph.workspace, asked, STEP.makes)
+    assert list(done.new) == asked[1:] and list(done.failures) == asked[:1] and rendered == [TUESDAY]
     monkeypatch.setattr(digest_pages, "_stored_day", read)
     assert stale(STEP.tracked, graph.workspace, asked) == asked[:1]
     assert graph.materialize(MONDAY, TUESDAY).success

@@ -19,6 +19,7 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
+from tests.defs.in_dagster import made
 from tests.digests.invented import paper
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
@@ -64,15 +65,12 @@ class Daemon:
 
     def make(self, requests: Sequence[dg.RunRequest], **more: str) -> list[dg.ExecuteInProcessResult]:
         return [
-            dg.materialize(
-                ASSETS,
-                selection=list(request.asset_selection or ()),
-                instance=self.instance,
-                resources={"workspace": self.workspace},
-                partition_key=request.partition_key,
+            made(
+                self.instance,
+                self.workspace,
+                *assets_of(request),
+                first=request.partition_key,
                 tags={**request.tags, **more},
-                raise_on_error=False,
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             )
             for request in requests
         ]
@@ -88,12 +86,12 @@ class Daemon:
 
     def settle(self) -> list[tuple[str, ...]]:
         """Make what is due until nothing is; return the assets of each run."""
-        made = []
+        runs: list[tuple[str, ...]] = []
         while requests := self.tick():
             self.make(requests)
-            made += [assets_of(request) for request in requests]
-            assert len(made) < 20, made
-        return made
+            runs += [assets_of(request) for request in requests]
+            assert len(runs) < 20, runs
+        return runs
 
 
 def assets_of(request: dg.RunRequest) -> tuple[str, ...]:

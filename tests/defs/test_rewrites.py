@@ -11,16 +11,15 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from paper_assets.defs.assets import ASSETS
 from paper_assets.defs.due import outdated
 from paper_assets.defs.partitions import grid_key
-from paper_assets.defs.reports import ATTENDED
 from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.errors import ModelUnavailable
 from paper_assets.paper import paper_from_mapping
 from paper_assets.pipeline import rewrite_items, rewrites
 from paper_assets.pipeline.day_inputs import profile_day
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
+from paper_assets.pipeline.staleness import waits_of
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.profile import Profile, load_profile, profile_content
@@ -31,6 +30,7 @@ from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import RewriteItem, rewrites_of
+from tests.defs.in_dagster import latest, made
 from tests.desk import GRAPHS, week
 from tests.loopback import refusing_port
 from tests.loopback_llm import LoopbackLLM, loopback_llm
@@ -85,28 +85,14 @@ class Graph:
         return load_profile(file.parent)
 
     def run(self, day: date = TUESDAY, profile: str = "ann") -> dg.ExecuteInProcessResult:
-        return dg.materialize(
-            ASSETS,
-            selection=["paper_rewrites"],
-            instance=self.instance,
-            resources={"workspace": self.workspace},
-            partition_key=grid_key(day, profile),
-            tags={ATTENDED: "yes"},
-            raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        )
+        return made(self.instance, self.workspace, "paper_rewrites", first=grid_key(day, profile))
 
     def rewrites(self, day: date | None = TUESDAY) -> list[RewriteItem]:
         return rewrites_of(self.warehouse, profile="ann", day=day)
 
     def latest(self, day: date = TUESDAY) -> tuple[str, dict[str, Any]]:
         """Data version and metadata last reported."""
-        record = self.instance.get_latest_data_version_record(
-            dg.AssetKey("paper_rewrites"), partition_key=grid_key(day, "ann")
-        )
-        assert record is not None and record.asset_materialization is not None
-        event = record.asset_materialization
-        return (event.tags or {})["dagster/data_version"], {name: value.value for name, value in event.metadata.items()}
+        return latest(self.instance, "paper_rewrites", grid_key(day, "ann"))
 
     def due(self) -> dict[Partition, str]:
         """What the daemon's sensor finds due, each with its reason."""
@@ -234,16 +220,13 @@ def test_a_profile_that_no_longer_asks_for_rewrites_needs_no_model(graph: Graph)
     graph.set_llm({})
     partition = Partition(TUESDAY, "ann")
 
-    def run() -> RunResult:
-        done = RunResult()
-        bring_up_to_date(graph.instance, graph.workspace, rewrites.STEP, [partition], done)
-        return done
-
     graph.profile("ann", GRAPHS)
-    assert run().waiting == {}
+    bring_up_to_date(graph.instance, graph.workspace, rewrites.STEP, [partition], RunResult())
+    assert waits_of(graph.workspace, "ann", TUESDAY) == []
     assert graph.rewrites() == []
     graph.profile("ann", {**GRAPHS, "rewriting": {"target_levels": ["student"], "papers": 1}})
-    assert "no rewrites for student: no language model is set up" in run().waiting[partition]
+    [reason] = waits_of(graph.workspace, "ann", TUESDAY)
+    assert "no rewrites for student: no language model is set up" in reason
 
 
 def test_a_run_without_a_ranking_fails_in_one_line(graph: Graph) -> None:

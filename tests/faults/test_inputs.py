@@ -229,11 +229,11 @@ def test_damaged_files_of_dagsters_are_a_line_each(desk: Desk) -> None:
     home = desk.folder / "dagster_home"
     settings = (home / "dagster.yaml").read_text(encoding="utf-8")
     (home / "dagster.yaml").write_text("telemetry: {enabled: [", encoding="utf-8")
-    assert f"{home}/dagster.yaml cannot be used" in desk.refused("run")
+    assert f"{home}/dagster.yaml cannot be used" in desk.refused("run", "--since", DAYS[0])
     (home / "dagster.yaml").write_text(settings, encoding="utf-8")
     for database in (home / "history").rglob("*.db"):
         database.write_bytes(b"a letter" * 1_000)
-    assert f"{home}/history/runs.db is damaged" in desk.refused("run")
+    assert f"{home}/history/runs.db is damaged" in desk.refused("run", "--since", DAYS[0])
 
 
 def test_a_history_that_cannot_be_made_is_named_and_the_settings_are_not_blamed(tmp_path: Path) -> None:

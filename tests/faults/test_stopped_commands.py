@@ -77,16 +77,6 @@ def test_a_fetch_that_was_killed_holds_no_slot_and_the_same_command_continues(
     assert "5" in desk.run("fetch", "--day", f"{DAY}", **asking(arxiv))
 
 
-def test_a_fetch_beside_another_one_names_its_process(arxiv: LoopbackArxiv, tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    first = desk.start("fetch", "--day", f"{DAY}", **asking(arxiv))
-    wait_until_it_asks(first, arxiv)
-    message = desk.refused("fetch", "--day", f"{DAY}", PAPER_ASSETS_STORE_DEADLINE="1", **asking(arxiv))
-    assert f"pid {first.pid}" in message and "'arxiv'" in message and "PAPER_ASSETS_STORE_DEADLINE" in message
-    first.kill()
-    first.communicate()
-
-
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [

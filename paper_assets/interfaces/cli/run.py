@@ -31,6 +31,7 @@ from paper_assets.settings import RewritingConfig
 from paper_assets.stores.digest_files import digest_path
 from paper_assets.stores.embeddings import unembedded_count
 from paper_assets.stores.papers import latest_day, paper_counts
+from paper_assets.stores.rankings import all_output_paths
 from paper_assets.stores.rewrites import rewrites_of
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
@@ -89,6 +90,7 @@ def _current_lists(only: str | None, day: date | None) -> list[dict[str, Any]] |
     settings = workspace.settings
     if not settings.warehouse_path.exists() or not is_settled(dagster_home()):
         return None
+    from paper_assets.pipeline.health import lacking_files
     from paper_assets.pipeline.staleness import late_assets
     from paper_assets.pipeline.step import Partition
 
@@ -100,7 +102,7 @@ def _current_lists(only: str | None, day: date | None) -> list[dict[str, Any]] |
         if asks or model is None or unembedded_count(opened, None, None, model=model):
             return None
         partitions = [Partition(last, name) for name in profiles.readable]
-        if any(late_assets(workspace, partitions).values()):
+        if lacking_files(settings, all_output_paths(opened)) or any(late_assets(workspace, partitions).values()):
             return None
         shown = [list_shown(workspace, each.of_profile, last, days_ranked=0) for each in partitions]
     warn_of_faults(profiles, only)
