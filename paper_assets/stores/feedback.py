@@ -155,30 +155,20 @@ def delete_ratings(warehouse: Warehouse, profile: str) -> int:
     with warehouse.writing() as connection:
         count: int = value_of(connection, "select count(*) from ratings where profile = ?", [profile])
         count += value_of(connection, "select count(*) from reading_signals where profile = ?", [profile])
-        connection.execute("delete from ratings where profile = ?", [profile])
-        connection.execute("delete from reading_signals where profile = ?", [profile])
-        connection.execute("delete from forgotten where profile = ?", [profile])
-        connection.execute("delete from seen_papers where profile = ?", [profile])
-        connection.execute("delete from preference_models where profile = ?", [profile])
-        for forget in (
-            "update rankings set learned_words = null, learned_near = null where profile = ?",
-            "update previous_rankings set learned_words = null, learned_near = null where profile = ?",
-        ):
-            connection.execute(forget, [profile])
-        for headers, update in (
-            (
-                "select day, header from ranking_sets where profile = ?",
-                "update ranking_sets set header = ? where day = ? and profile = ?",
-            ),
-            (
-                "select day, header from previous_ranking_sets where profile = ?",
-                "update previous_ranking_sets set header = ? where day = ? and profile = ?",
-            ),
-        ):
-            for day, header in connection.execute(headers, [profile]).fetchall():
-                read = json.loads(header)
-                if read.get("learning"):
-                    connection.execute(update, [json.dumps({**read, "learning": None}, sort_keys=True), day, profile])
+        for table in ("ratings", "reading_signals", "forgotten", "seen_papers", "preference_models"):
+            connection.execute(f"delete from {table} where profile = ?", [profile])  # noqa: S608  # a name of ours
+        for kind in ("", "previous_"):
+            connection.execute(
+                f"update {kind}rankings set learned_words = null, learned_near = null where profile = ?",  # noqa: S608
+                [profile],
+            )
+            connection.execute(
+                f"""
+                update {kind}ranking_sets set header = json_merge_patch(header, '{{"learning": null}}')
+                where profile = ? and header ->> 'learning' is not null
+                """,  # noqa: S608
+                [profile],
+            )
     return count
 
 

@@ -17,19 +17,7 @@ from pydantic import Field
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, paged, text_page
 from paper_assets.interfaces.mcp.tool_set import ADDS_A_FILE, READS, STORES, ToolSet, day_or_none, local_path, served
-from paper_assets.interfaces.mcp.tool_types import (
-    CitationsExported,
-    Day,
-    GivenPaper,
-    Offset,
-    PaperRated,
-    Profile,
-    RankAnswer,
-    RankExplained,
-    TodaysRanking,
-    WhatChanged,
-    Words,
-)
+from paper_assets.interfaces.mcp.tool_types import Day, GivenPaper, Offset, Profile, Words
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.progress import Progress
@@ -74,7 +62,7 @@ class DeskTools(ToolSet):
         as_of: Annotated[Day, Field(description="YYYY-MM-DD, for age.")] = None,
         save: Annotated[bool, Field(description="As a file.")] = True,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, RankAnswer]:
+    ) -> CallToolResult:
         """Filter, score and order papers for a profile, explained. The daily list: todays_ranking.
 
         Without papers and paper_ids: the stored week up to as_of.
@@ -122,7 +110,7 @@ class DeskTools(ToolSet):
     @served("Today's ranking", READS)
     async def todays_ranking(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
-    ) -> Annotated[CallToolResult, TodaysRanking]:
+    ) -> CallToolResult:
         """What to read today for a profile, best first: what each paper says, and why it is listed."""
         from paper_assets.interfaces.ranking_answers import brief_ranking, newest_ranking
         from paper_assets.sources.table import page_of
@@ -151,7 +139,7 @@ class DeskTools(ToolSet):
         paper_id: Annotated[Words, Field(description="2501.12345")],
         profile: Profile = None,
         day: Day = None,
-    ) -> Annotated[CallToolResult, RankExplained]:
+    ) -> CallToolResult:
         """Explain a paper's place in a ranking, or why it was removed."""
         from paper_assets.interfaces.ranking_answers import explanation
 
@@ -168,7 +156,7 @@ class DeskTools(ToolSet):
         paper_id: Annotated[Words, Field(description="2501.12345")],
         rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not relevant.")],
         profile: Profile = None,
-    ) -> Annotated[CallToolResult, PaperRated]:
+    ) -> CallToolResult:
         """Store the reader's rating of a paper, from which rankings learn. Only on request."""
         from paper_assets.learning.ratings import rate, withdraw_rating
 
@@ -192,7 +180,7 @@ class DeskTools(ToolSet):
         paper_ids: Annotated[list[Words] | None, Field(max_length=100, description="Instead: these.")] = None,
         style: Literal["bibtex", "ris", "csl-json", "markdown"] = "bibtex",
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, CitationsExported]:
+    ) -> CallToolResult:
         """Export citations of a ranking or papers."""
         from paper_assets.interfaces.ranking_answers import citations, citations_of
 
@@ -223,7 +211,7 @@ class DeskTools(ToolSet):
         before: Annotated[Day, Field(description="Day to compare with.")] = None,
         edit: Annotated[bool, Field(description="Instead: before the last edit.")] = False,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, WhatChanged]:
+    ) -> CallToolResult:
         """List the papers that entered, left or moved in a ranking, and why."""
         from paper_assets.interfaces.ranking_answers import list_changes, newest_ranking
 

@@ -13,13 +13,7 @@ from pydantic import Field
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import call_key, paged
 from paper_assets.interfaces.mcp.tool_set import READS, STORES_OR_PAYS, ToolSet, served
-from paper_assets.interfaces.mcp.tool_types import (
-    GivenSides,
-    Offset,
-    RetrieveBalancedAnswer,
-    RetrieveStandardAnswer,
-    Words,
-)
+from paper_assets.interfaces.mcp.tool_types import GivenSides, Offset, Words
 from paper_assets.progress import Progress
 
 Question = Annotated[Words, Field(min_length=1, max_length=2_000)]
@@ -53,7 +47,7 @@ class EvidenceTools(ToolSet):
         method: SearchMethod = None,
         generation_required: Graded = False,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, RetrieveStandardAnswer]:
+    ) -> CallToolResult:
         """Find the stored documents that answer a question best."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -89,7 +83,7 @@ class EvidenceTools(ToolSet):
         method: SearchMethod = None,
         generation_required: Graded = False,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, RetrieveBalancedAnswer]:
+    ) -> CallToolResult:
         """Find as many documents for each side of a question.
 
         For and against a claim: two sides with a stance.

@@ -12,17 +12,7 @@ from pydantic import Field
 from paper_assets.errors import LLMError, NetworkError, PaperAssetsError, SourceError
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, call_key, paged, text_page, within
 from paper_assets.interfaces.mcp.tool_set import READS_OUTSIDE, STORES_OR_PAYS, ToolSet, served
-from paper_assets.interfaces.mcp.tool_types import (
-    FetchAnswer,
-    GivenChoice,
-    GivenPaper,
-    GivenQuery,
-    Offset,
-    ReadAnswer,
-    SearchAnswer,
-    TextLimit,
-    Words,
-)
+from paper_assets.interfaces.mcp.tool_types import GivenChoice, GivenPaper, GivenQuery, Offset, TextLimit, Words
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
@@ -45,7 +35,7 @@ class PaperTools(ToolSet):
         category: Annotated[Words | None, Field(description="Such as cs.CL.")] = None,
         max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, SearchAnswer]:
+    ) -> CallToolResult:
         """Search arXiv and Semantic Scholar, best first."""
         from paper_assets.interpreting.papers import search_papers, search_to_mapping
 
@@ -66,7 +56,7 @@ class PaperTools(ToolSet):
         relation: Literal["similar", "cites", "cited_by"] = "similar",
         max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, SearchAnswer]:
+    ) -> CallToolResult:
         """Find papers like a paper, cited by it or citing it (Semantic Scholar)."""
         from paper_assets.interpreting.papers import related, search_to_mapping
 
@@ -87,7 +77,7 @@ class PaperTools(ToolSet):
         include_pdf_content: Annotated[bool, Field(description="Also its text.")] = True,
         offset: Offset = 0,
         limit: TextLimit = MOST_CHARACTERS,
-    ) -> Annotated[CallToolResult, FetchAnswer]:
+    ) -> CallToolResult:
         """Get a paper and a page of its text of `total` characters; content_error says why there is none."""
         from paper_assets.interpreting.papers import fetch_paper
 
@@ -128,7 +118,7 @@ class PaperTools(ToolSet):
         ],
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
-    ) -> Annotated[CallToolResult, ReadAnswer]:
+    ) -> CallToolResult:
         """Let an LLM read a paper."""
         from paper_assets.interpreting.analysis import interpret_record
 
@@ -141,7 +131,7 @@ class PaperTools(ToolSet):
         query: GivenQuery,
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
-    ) -> Annotated[CallToolResult, ReadAnswer]:
+    ) -> CallToolResult:
         """Find a paper and let an LLM read it."""
         from paper_assets.interpreting.analysis import interpret_paper
 

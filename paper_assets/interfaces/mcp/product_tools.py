@@ -10,16 +10,7 @@ from pydantic import Field
 from paper_assets.errors import named_error
 from paper_assets.interfaces.mcp.calls import paged, text_page
 from paper_assets.interfaces.mcp.tool_set import READS, ToolSet, day_or_none, served
-from paper_assets.interfaces.mcp.tool_types import (
-    Day,
-    DigestRead,
-    Offset,
-    PracticesListed,
-    Profile,
-    ProfilesListed,
-    RewritesListed,
-    Words,
-)
+from paper_assets.interfaces.mcp.tool_types import Day, Offset, Profile, Words
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
@@ -33,7 +24,7 @@ class ProductTools(ToolSet):
     """The tools over profiles, digests, rewrites and best practices."""
 
     @served("Research profiles", READS)
-    async def list_profiles(self, ctx: Context, offset: Offset = 0) -> Annotated[CallToolResult, ProfilesListed]:
+    async def list_profiles(self, ctx: Context, offset: Offset = 0) -> CallToolResult:
         """List the research profiles and what each has."""
         from paper_assets.interfaces.mcp.resources import newest_digest
         from paper_assets.pipeline.profiles import find_profiles
@@ -67,7 +58,7 @@ class ProductTools(ToolSet):
     @served("A day's digest", READS)
     async def read_digest(
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
-    ) -> Annotated[CallToolResult, DigestRead]:
+    ) -> CallToolResult:
         """Read the page of a day: ranking, contrast, evidence, rewrites."""
         from paper_assets.interfaces.mcp.resources import digest_text
 
@@ -93,7 +84,7 @@ class ProductTools(ToolSet):
         day: Annotated[Day, Field(description="YYYY-MM-DD, or all.")] = None,
         level: Level | None = None,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, RewritesListed]:
+    ) -> CallToolResult:
         """List abstracts rewritten for other readers: score, standing, best text."""
         from paper_assets.stores.rewrites import rewrites_of
 
@@ -113,7 +104,7 @@ class ProductTools(ToolSet):
         level: Level | None = None,
         keyword: Annotated[Words | None, Field(description="Part of a keyword.")] = None,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, PracticesListed]:
+    ) -> CallToolResult:
         """List rewrites worth imitating, beside their originals."""
         from paper_assets.stores.best_practices import best_practices
         from paper_assets.stores.rewrites import papers_with_requests

@@ -14,7 +14,7 @@ from pydantic import Field
 from paper_assets.errors import InvalidInput, PaperNotFound
 from paper_assets.interfaces.mcp.calls import call_key, paged
 from paper_assets.interfaces.mcp.tool_set import READS, STORES_OR_PAYS, ToolSet, served
-from paper_assets.interfaces.mcp.tool_types import AskDeskAnswer, Offset, Profile, SearchDeskAnswer, Words
+from paper_assets.interfaces.mcp.tool_types import Offset, Profile, Words
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress
 
@@ -38,7 +38,7 @@ class SearchTools(ToolSet):
         profile: Profile = None,
         limit: Annotated[int, Field(ge=1, le=100, description="Papers in an answer.")] = 10,
         offset: Offset = 0,
-    ) -> Annotated[CallToolResult, SearchDeskAnswer]:
+    ) -> CallToolResult:
         """Search the stored papers, best first, each with its best sentence."""
 
         def work(progress: Progress) -> Mapping[str, Any]:
@@ -82,7 +82,7 @@ class SearchTools(ToolSet):
         fetch: Annotated[int, Field(ge=0, le=20, description="Full texts to fetch first.")] = 0,
         extractive: Annotated[bool, Field(description="Quote only; no language model.")] = False,
         again: Annotated[bool, Field(description="Use no earlier answer of the model.")] = False,
-    ) -> Annotated[CallToolResult, AskDeskAnswer]:
+    ) -> CallToolResult:
         """Answer a question from the stored papers, every sentence with a verbatim quote."""
 
         def work(progress: Progress) -> Mapping[str, Any]:

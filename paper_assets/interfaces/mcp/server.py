@@ -40,6 +40,7 @@ from paper_assets.interfaces.mcp.product_tools import ProductTools
 from paper_assets.interfaces.mcp.resources import add_digests, add_prompts, listed_digests
 from paper_assets.interfaces.mcp.search_tools import SearchTools
 from paper_assets.interfaces.mcp.tool_set import PATIENCE_WITH_MODELS, ToolSet
+from paper_assets.interfaces.mcp.tool_types import ANSWERS
 from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
 
@@ -57,7 +58,7 @@ def compact_tool(tool: Tool) -> Tool:
         update={
             "description": _paragraphs(tool.description or ""),
             "input_schema": compact_schema(tool.input_schema),
-            "output_schema": _outline(compact_schema(tool.output_schema)) if tool.output_schema else None,
+            "output_schema": {"type": "object", "properties": _meanings(ANSWERS[tool.name])},
         }
     )
 
@@ -93,13 +94,9 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
     return compact
 
 
-def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names of an answer's schema and their meaning; the values are seen in the answer itself."""
-    described = {
-        name: {"description": entry["description"]} if "description" in entry else {}
-        for name, entry in schema["properties"].items()
-    }
-    return {"type": "object", "properties": described}
+def _meanings(answer: Mapping[str, str]) -> dict[str, Any]:
+    """Return the names of an answer with their meaning; the values are seen in the answer itself."""
+    return {name: {"description": meaning} if meaning else {} for name, meaning in answer.items()}
 
 
 def _paragraphs(text: str) -> str:

@@ -1,5 +1,6 @@
 """Define the arguments and answers of the tools, as an assistant sees them in their schemas."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Required
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
@@ -69,130 +70,6 @@ class PaperRecord(TypedDict, total=False):
 GivenPaper = Annotated[PaperRecord, WithJsonSchema({"type": "object"})]
 
 
-class Continued(TypedDict):
-    """An answer in pages."""
-
-    next_offset: int | None
-
-
-class Paged(Continued):
-    total: int
-
-
-class SearchAnswer(Continued):
-    papers: list[dict[str, Any]]
-    total_count: Annotated[int, Field(description="Papers that the sources have for the query.")]
-    total: Annotated[int, Field(description="Papers of this search, over all pages.")]
-    warnings: list[str]
-
-
-class FetchAnswer(Continued):
-    paper: Annotated[
-        dict[str, Any], Field(description="Metadata and content: the characters offset to offset + limit of its text.")
-    ]
-    content_error: Annotated[
-        dict[str, Any] | None, Field(description="Why there is no text now, though there is a paper.")
-    ]
-    total: Annotated[int, Field(description="Characters of the whole text; 0 if there is none.")]
-    offset: int
-
-
-class ReadAnswer(TypedDict):
-    paper: dict[str, Any]
-    analysis: Annotated[
-        dict[str, Any] | None, Field(description="summary, key_contributions, methodology, limitations, related_work.")
-    ]
-    analysis_error: Annotated[
-        dict[str, Any] | None, Field(description="Why there is no analysis, though there is a paper.")
-    ]
-    at_most: str | None
-    paid: str | None
-
-
-class RankAnswer(Paged):
-    success: bool
-    error: str | None
-    summary: dict[str, Any]
-    ranked_papers: list[dict[str, Any]]
-    contrastive_paper: dict[str, Any] | None
-    comparison_notes: list[dict[str, Any]]
-    filtered_by_reason: Annotated[dict[str, int], Field(description="How many papers each filter removed.")]
-    filtered_papers: Annotated[list[dict[str, Any]], Field(description="The first of those removed, with reasons.")]
-    output_path: str | None
-    generated_at: str
-
-
-class TodaysRanking(Paged):
-    profile: str
-    day: str
-    scored: Annotated[int, Field(description="Papers that were scored, shown or not.")]
-    headline: Annotated[str, Field(description="The list in a sentence.")]
-    is_probability: Annotated[bool, Field(description="Whether relevance is a probability and papers have a level.")]
-    learning: Annotated[str | None, Field(description="How much the reader's ratings count, and why.")]
-    questions: Annotated[list[dict[str, str]], Field(description="Papers about which a rating would teach most.")]
-    url: Annotated[str, Field(description="Address of each paper that names no other.")]
-    papers: Annotated[list[dict[str, Any]], Field(description="summary: a sentence of the abstract. why: the match.")]
-    more_likely: Annotated[list[dict[str, Any]], Field(description="Likely papers that follow the list.")]
-    by_people: Annotated[list[dict[str, Any]], Field(description="Other papers by followed authors.")]
-    warnings: list[str]
-
-
-class RankExplained(TypedDict):
-    profile: str
-    day: str
-    paper_id: str
-    why: list[str]
-    score: Annotated[dict[str, Any] | None, Field(description="Its row of the ranking; null if it was removed.")]
-    candidate: dict[str, Any] | None
-
-
-class PaperRated(TypedDict):
-    profile: str
-    paper_id: str
-    title: str | None
-    rating: Annotated[str | None, Field(description="worth, later or no; null: withdrawn.")]
-    before: str | None
-
-
-class CitationsExported(Continued):
-    text: str
-    total: Annotated[int, Field(description="Characters of the whole text.")]
-
-
-class ProfilesListed(Paged):
-    profiles: Annotated[
-        list[dict[str, Any]],
-        Field(description="name, interests, liked_papers, last_ranking, last_digest, rewrites_waiting, error."),
-    ]
-
-
-class DigestRead(Continued):
-    profile: str
-    day: str
-    text: Annotated[str, Field(description="Markdown.")]
-    total: Annotated[int, Field(description="Characters of the whole text.")]
-
-
-class RewritesListed(Paged):
-    profile: str
-    rewrites: Annotated[
-        list[dict[str, Any]],
-        Field(description="paper_id, title, level, standing, score, attempts, text and what speaks against it."),
-    ]
-
-
-class PracticesListed(Paged):
-    practices: Annotated[list[dict[str, Any]], Field(description="Rewrites beside their originals, newest first.")]
-
-
-class WhatChanged(Paged):
-    profile: str
-    day: str
-    changes: Annotated[list[dict[str, Any]], Field(description="Papers that entered, left or moved, and what did it.")]
-    lineage: Annotated[dict[str, Any], Field(description="What the two rankings were computed from, where it differs.")]
-    note: Annotated[str | None, Field(description="Why there is nothing to compare with.")]
-
-
 def _few_values(where: dict[str, Any]) -> dict[str, Any]:
     """Return the condition, if it has no more values, on any depth, than an answer can repeat. Raises ValueError."""
     count, open_ones = 0, list[Any]([where])
@@ -238,49 +115,111 @@ GivenSides = Annotated[
 ]
 
 
-class RetrieveStandardAnswer(Paged):
-    documents: Annotated[list[dict[str, Any]], Field(description="doc_id, page_content, metadata and score of each.")]
-    matching: Annotated[int, Field(description="Documents that meet the filter.")]
-    filter: dict[str, Any] | None
-    warnings: Annotated[list[str], Field(description="What was compared by words only, cut, undated or weak.")]
-    shortfall: str | None
-    error: str | None
-    notes: list[str]
+def _answer(names: str, **meanings: str) -> Mapping[str, str]:
+    return {**dict.fromkeys(names.split(), ""), **meanings}
 
 
-class RetrieveBalancedAnswer(Continued):
-    sides: Annotated[
-        list[dict[str, Any]],
-        Field(description="For each: side, documents (of a stance with the sentence), shortfall, error, warnings."),
-    ]
-    stance: Annotated[dict[str, Any] | None, Field(description="How many were examined, by whom; judge null: none.")]
-    total: Annotated[int, Field(description="Number of sides.")]
-    notes: list[str]
-
-
-class SearchDeskAnswer(Continued):
-    papers: Annotated[list[dict[str, Any]], Field(description="With the passage that fits best.")]
-    total: Annotated[int, Field(description="Papers in this answer; next_offset: there are more.")]
-    compared: Annotated[int | None, Field(description="Papers that meet the filters and were compared.")]
-    ways: list[str]
-    notes: list[str]
-
-
-class AskDeskAnswer(TypedDict):
-    question: str
-    answered: bool
-    kind: Annotated[str, Field(description="written by a language model, or extractive: quoted.")]
-    sentences: Annotated[
-        list[dict[str, Any]],
-        Field(description="text unless it is the quote, stance, checked, citations: paper_id, title, quote."),
-    ]
-    dropped_sentences: Annotated[int, Field(description="Left out: not supported by a quotation.")]
-    examined_passages: int
-    model: str | None
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost: Annotated[float | None, Field(description="At the configured prices.")]
-    at_most: Annotated[str | None, Field(description="The bound before the answer.")]
-    notes: list[str]
-    nearest: Annotated[list[dict[str, Any]], Field(description="Quotations where a model found no answer.")]
+_FOUND = _answer(
+    "next_offset papers warnings",
+    total_count="Papers that the sources have for the query.",
+    total="Papers of this search, over all pages.",
+)
+_READ = _answer(
+    "paper at_most paid",
+    analysis="summary, key_contributions, methodology, limitations, related_work.",
+    analysis_error="Why there is no analysis, though there is a paper.",
+)
+# The names in each tool's answer, with the meaning of those that do not say it.
+ANSWERS: Mapping[str, Mapping[str, str]] = {
+    "list_profiles": _answer(
+        "next_offset total",
+        profiles="name, interests, liked_papers, last_ranking, last_digest, rewrites_waiting, error.",
+    ),
+    "read_digest": _answer(
+        "next_offset profile day",
+        text="Markdown.",
+        total="Characters of the whole text.",
+    ),
+    "list_rewrites": _answer(
+        "next_offset total profile",
+        rewrites="paper_id, title, level, standing, score, attempts, text and what speaks against it.",
+    ),
+    "best_practices": _answer(
+        "next_offset total",
+        practices="Rewrites beside their originals, newest first.",
+    ),
+    "rank_and_filter_papers": _answer(
+        "success error summary ranked_papers contrastive_paper comparison_notes output_path generated_at",
+        total="Papers of the ranking.",
+        next_offset="Null: this is the last page.",
+        filtered_by_reason="How many papers each filter removed.",
+        filtered_papers="The first of those removed, with reasons.",
+    ),
+    "todays_ranking": _answer(
+        "next_offset total profile day warnings",
+        scored="Papers that were scored, shown or not.",
+        headline="The list in a sentence.",
+        is_probability="Whether relevance is a probability and papers have a level.",
+        learning="How much the reader's ratings count, and why.",
+        questions="Papers about which a rating would teach most.",
+        url="Address of each paper that names no other.",
+        papers="summary: a sentence of the abstract. why: the match.",
+        more_likely="Likely papers that follow the list.",
+        by_people="Other papers by followed authors.",
+    ),
+    "explain_rank": _answer(
+        "profile day paper_id why candidate",
+        score="Its row of the ranking; null if it was removed.",
+    ),
+    "rate_paper": _answer(
+        "profile paper_id title before",
+        rating="worth, later or no; null: withdrawn.",
+    ),
+    "export_citations": _answer(
+        "next_offset text",
+        total="Characters of the whole text.",
+    ),
+    "what_changed": _answer(
+        "next_offset total profile day",
+        changes="Papers that entered, left or moved, and what did it.",
+        lineage="What the two rankings were computed from, where it differs.",
+        note="Why there is nothing to compare with.",
+    ),
+    "search_desk": _answer(
+        "next_offset ways notes",
+        papers="With the passage that fits best.",
+        total="Papers in this answer; next_offset: there are more.",
+        compared="Papers that meet the filters and were compared.",
+    ),
+    "ask_desk": _answer(
+        "question answered examined_passages model calls input_tokens output_tokens notes",
+        kind="written by a language model, or extractive: quoted.",
+        sentences="text unless it is the quote, stance, checked, citations: paper_id, title, quote.",
+        dropped_sentences="Left out: not supported by a quotation.",
+        cost="At the configured prices.",
+        at_most="The bound before the answer.",
+        nearest="Quotations where a model found no answer.",
+    ),
+    "retrieve_standard": _answer(
+        "next_offset total filter shortfall error notes",
+        documents="doc_id, page_content, metadata and score of each.",
+        matching="Documents that meet the filter.",
+        warnings="What was compared by words only, cut, undated or weak.",
+    ),
+    "retrieve_balanced": _answer(
+        "next_offset notes",
+        sides="For each: side, documents (of a stance with the sentence), shortfall, error, warnings.",
+        stance="How many were examined, by whom; judge null: none.",
+        total="Number of sides.",
+    ),
+    "search_papers": _FOUND,
+    "related_papers": _FOUND,
+    "fetch_paper": _answer(
+        "next_offset offset",
+        paper="Metadata and content: the characters offset to offset + limit of its text.",
+        content_error="Why there is no text now, though there is a paper.",
+        total="Characters of the whole text; 0 if there is none.",
+    ),
+    "analyze_paper": _READ,
+    "interpret_paper": _READ,
+}
