@@ -351,7 +351,7 @@ def _needed(step: Tracked, workspace: Workspace, partition: Partition) -> set[Pa
     name, first_day = partition.of_profile, workspace.settings.first_day
     try:
         profiles = {name: usable_profile(workspace, name)} if step.grid is Grid.DAY else {}
-    except InvalidProfile:  # the ranking reports it
+    except Exception:  # comparing the ranking meets it again, and reports it
         profiles = {}
     if step.grid is Grid.PROFILE:
         return {Partition(profile=name)}

@@ -1,6 +1,6 @@
 """Show what is stored, what is out of date, and what is wrong: `status`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
@@ -68,7 +68,7 @@ def status(as_json: AsJson = False) -> None:
     if names := sorted(held["profiles"].keys() | held["rankings"].keys()):
         rows = [(name, *_lists_of(held, name), _state_of(held, late, name)) for name in names]
         print_table("", ["profile", "lists", "newest", "state"], rows)
-    if any(isinstance(steps, list) for steps in late.values()):
+    if late:
         print("`paper-assets run` computes what is out of date.")
     for table, fault in damaged.items():
         warn(f"error: {table} is damaged: {fault}")
@@ -82,13 +82,13 @@ def _lists_of(held: Mapping[str, Any], name: str) -> tuple[str, str]:
     return f"{count}", f"{held['last_ranking'].get(name, '')}"
 
 
-def _state_of(held: Mapping[str, Any], late: Mapping[str, list[str] | str], name: str) -> str:
+def _state_of(held: Mapping[str, Any], late: Mapping[str, Sequence[str]], name: str) -> str:
     """Say what is wrong with a profile or out of date, and how much its ratings count."""
     state = held["profiles"].get(name, "removed; its lists are kept")
     if state == _GOOD:
-        steps = late.get(name)
-        state = f"{late_in_words(steps)} out of date" if isinstance(steps, list) else steps
-        state = state or ("current" if name in held["current"] else "no list yet")
+        state = "current" if name in held["current"] else "no list yet"
+        if steps := late.get(name):
+            state = f"{late_in_words(steps)} out of date"
     return "; ".join(filter(None, (state, held["unrefined"].get(name), held["learning"].get(name))))
 
 
@@ -103,8 +103,8 @@ def _stored_papers(held: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _collected(
     settings: Settings, warehouse: Warehouse
-) -> tuple[dict[str, Any], list[MissingDays], dict[str, list[str] | str]]:
-    """Return the status as JSON values, the spans of missing days, and what is out of date or failed by profile."""
+) -> tuple[dict[str, Any], list[MissingDays], dict[str, tuple[str, ...]]]:
+    """Return the status as JSON values, the spans of missing days, and what is out of date by profile."""
     held = asdict(summary(warehouse))
     folders = find_profiles(settings.profiles_dir) if settings.profiles_dir.exists() else ProfilesFound({}, {})
     held["profiles"] = {**dict.fromkeys(folders.readable, _GOOD), **folders.faults}
@@ -113,7 +113,7 @@ def _collected(
     held["days_to_repair"] = [asdict(days) for days in missing]
     last = {name: held["last_ranking"][name] for name in sorted(folders.readable.keys() & held["last_ranking"].keys())}
     late = _late(warehouse, last) if last else {}
-    held["current"] = {name: _sentence(late.get(name, [])) for name in last}
+    held["current"] = {name: _sentence(late.get(name, ())) for name in last}
     headers = {name: ranking_header(warehouse, day, name) for name, day in last.items()}
     held["unrefined"] = {name: header["llm_note"] for name, header in headers.items() if header["llm_note"]}
     learned = model_inputs(warehouse)
@@ -125,9 +125,7 @@ def _collected(
     return held, missing, late
 
 
-def _sentence(late: list[str] | str) -> str:
-    if isinstance(late, str):
-        return late
+def _sentence(late: Sequence[str]) -> str:
     return f"out of date: {', '.join(late)}; run `paper-assets run`" if late else "current"
 
 
@@ -143,31 +141,15 @@ def _learning(warehouse: Warehouse, profile: Profile) -> str | None:
     return evidence.sentence if evidence else None
 
 
-def _late(warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, list[str] | str]:
-    """Map profiles to the assets of their newest list that are out of date, or to an error."""
+def _late(warehouse: Warehouse, last: Mapping[str, date]) -> dict[str, tuple[str, ...]]:
+    """Map profiles to the assets of their newest list that are out of date, or cannot be compared."""
     with importing():
         from paper_assets.pipeline.staleness import late_assets  # with the modules below, a tenth of a second
         from paper_assets.pipeline.step import Partition
 
     workspace = replace(comparing_workspace(), warehouse=warehouse)
-
-    def steps_of(names: Mapping[str, date]) -> dict[str, list[str] | str]:
-        late = late_assets(workspace, [Partition(day, name) for name, day in names.items()])
-        return {partition.of_profile: list(steps) for partition, steps in late.items() if steps}
-
-    def steps_of_one(name: str, day: date) -> list[str] | str | None:
-        return steps_of({name: day}).get(name)
-
-    try:
-        return steps_of(last)  # by a few queries for all profiles
-    except PaperAssetsError:
-        raise
-    except Exception:  # caused by one profile: check each alone
-        late_by_profile = {
-            name: _isolated(f"checking the newest list of {name}", steps_of_one, name, day)
-            for name, day in last.items()
-        }
-        return {name: late for name, late in late_by_profile.items() if late}
+    late = late_assets(workspace, [Partition(day, name) for name, day in last.items()])
+    return {partition.of_profile: steps for partition, steps in late.items() if steps}
 
 
 def _isolated(what: str, check: Callable[..., T], *arguments: Any) -> T | str:
