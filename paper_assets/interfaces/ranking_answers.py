@@ -54,14 +54,9 @@ class ListChanges:
     titles: Mapping[str, str]
 
 
-def newest_day(warehouse: Warehouse, profile: str) -> date | None:
-    """Return the day of the profile's newest ranking; None without one."""
-    return latest_ranking_day(warehouse, profile)
-
-
 def newest_ranking(warehouse: Warehouse, profile: str) -> date:
     """Find the day of the profile's newest ranking. Raises NotComputed."""
-    day = newest_day(warehouse, profile)
+    day = latest_ranking_day(warehouse, profile)
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
     return day
@@ -376,10 +371,8 @@ def citations(
             raise InvalidInput("a day and a rating: give one of them")
         ids = [rating.paper_id for rating in last_ratings(warehouse, profile) if rating.rating == rated]
     else:
-        day = day or newest_day(warehouse, profile)
-        if day is None:
-            raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run` first")
-        ids = [row["paper_id"] for row in ranking(warehouse, day, profile).listed]
+        listed = ranking(warehouse, day or newest_ranking(warehouse, profile), profile).listed
+        ids = [row["paper_id"] for row in listed]
     return citation_text(papers_from_table(papers_by_id(warehouse, ids)), name)
 
 

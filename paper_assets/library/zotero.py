@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paper_assets.errors import InvalidInput, NetworkError, RateLimited
 from paper_assets.library.entries import Entry, arxiv_named, clean_field
+from paper_assets.library.formats import read_library
 from paper_assets.retrying import RetryPolicy, limited, retry_after
 
 if TYPE_CHECKING:
@@ -63,6 +64,15 @@ class Selection:
 
 
 ALL_WORKS = Selection()
+
+
+def read_libraries(files: Sequence[Path], selection: Selection = ALL_WORKS) -> list[Entry]:
+    """Return the entries of library files; `selection` chooses from those of Zotero."""
+    return [
+        entry
+        for file in files
+        for entry in (zotero_file(file, selection) if file.suffix == ".sqlite" else read_library(file))
+    ]
 
 
 def zotero_web(

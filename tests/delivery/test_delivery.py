@@ -417,8 +417,8 @@ def test_the_command_sends_a_delivery_of_unknown_outcome_again(
         monkeypatch.setenv(name, value)
     assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
     with pytest.raises(PaperAssetsError, match=r"mail unknown: cut off while .*deliver ponds --day .* --again"):
-        exchange.deliver("ponds", day=f"{MONDAY}", as_json=True)
-    exchange.deliver("ponds", day=f"{MONDAY}", again=True)
+        exchange.deliver("ponds", day=MONDAY, as_json=True)
+    exchange.deliver("ponds", day=MONDAY, again=True)
     assert len(box.mails) == 1
     assert [line.split()[1:4:2] for line in capsys.readouterr().out.splitlines() if "mail" in line][-1][1] == "sent"
     out.asks({})

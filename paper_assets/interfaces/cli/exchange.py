@@ -1,7 +1,6 @@
 """Exchange with other programs: import a library, export citations, send digests."""
 
 import os
-import shlex
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError
+from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     ListDay,
@@ -23,11 +22,10 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
     say,
 )
-from paper_assets.interfaces.ranking_answers import citations, newest_day
+from paper_assets.interfaces.ranking_answers import citations, newest_ranking
 from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
-from paper_assets.library.formats import read_library
-from paper_assets.library.zotero import ALL_WORKS, Selection, zotero_file, zotero_web
+from paper_assets.library.zotero import ALL_WORKS, Selection, read_libraries, zotero_web
 from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
@@ -60,12 +58,7 @@ def import_files(
     selection = Selection(collections=tuple(collection or ()), tags=tuple(tag or ()))
     if selection != ALL_WORKS and any(file.suffix != ".sqlite" for file in files):
         raise InvalidInput("--collection and --tag choose from a zotero.sqlite; other files are read whole")
-    entries = [
-        entry
-        for file in files
-        for entry in (zotero_file(file, selection) if file.suffix == ".sqlite" else read_library(file))
-    ]
-    _like(profile, entries, as_json=as_json)
+    _like(profile, read_libraries(files, selection), as_json=as_json)
 
 
 @library.command()
@@ -136,12 +129,7 @@ def deliver(
     """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     check_profile(workspace.warehouse, profile, workspace.settings.profiles_dir)
-    of_day = day or newest_day(workspace.warehouse, profile)
-    if of_day is None:
-        name = profile[:60]
-        raise NotComputed(
-            f"no ranking for profile {name!r}; run `paper-assets run --profile {shlex.quote(name)}` first"
-        )
+    of_day = day or newest_ranking(workspace.warehouse, profile)
     digest = outgoing_digest(workspace.warehouse, profile, of_day, settings=workspace.settings)
     tried = send(workspace, digest, again=again)
     if not tried:

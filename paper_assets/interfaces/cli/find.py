@@ -1,7 +1,6 @@
 """Search the stored papers: `paper-assets find`."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Annotated
 
 import typer
@@ -105,7 +104,7 @@ def _print_paper(number: int, paper: FoundPaper, *, wanted: Sequence[str]) -> No
 
     first, more = shown_authors(paper.authors, wanted=wanted)
     authors = ", ".join(first) + (f" and {more} more" if more else "")
-    day = f"{date.fromisoformat(f'{paper.published:%Y-%m-%d}')}" if paper.published else "no date"
+    day = f"{paper.published:%Y-%m-%d}" if paper.published else "no date"
     lines = Text(f"{number}. ")
     lines.append(without_controls(readable(paper.title)), style="bold")
     lines.append(f"\n   {paper.paper_id} · {day} · {', '.join(paper.categories)}\n   {without_controls(authors)}\n   ")

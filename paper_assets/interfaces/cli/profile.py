@@ -28,7 +28,6 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.library.entries import Entry
-from paper_assets.library.formats import read_library
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import load_profile, read_json, understood
 from paper_assets.setup import profile_editing
@@ -448,11 +447,9 @@ def _works(references: Sequence[str], *, option: str = "") -> tuple[LikedWork, .
 
 
 def _entries(library: list[Path] | None) -> list[Entry]:
-    from paper_assets.library.zotero import zotero_file
+    from paper_assets.library.zotero import read_libraries
 
-    return [
-        entry for file in library or () for entry in (zotero_file if file.suffix == ".sqlite" else read_library)(file)
-    ]
+    return read_libraries(library or ())
 
 
 def _workspace() -> "Workspace":

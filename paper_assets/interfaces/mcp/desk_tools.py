@@ -223,11 +223,6 @@ class DeskTools(ToolSet):
             except NothingEarlier as first:  # on a first day the caller made no mistake
                 nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
                 return paged(nothing, "changes", [], offset=0)
-            moves = (
-                ("entered", listed.changes.entered),
-                ("left", listed.changes.left),
-                ("moved", listed.changes.moved),
-            )
             changes = [
                 {
                     "change": change,
@@ -239,8 +234,8 @@ class DeskTools(ToolSet):
                     "score_after": move.score_after,
                     "reason": move.reason,
                 }
-                for change, moves_of_kind in moves
-                for move in moves_of_kind
+                for change in ("entered", "left", "moved")
+                for move in getattr(listed.changes, change)
             ]
             rest: dict[str, Any] = {
                 "profile": name,
