@@ -95,4 +95,5 @@ $(VENV)/installed: $(READER)
 	$(PIP) --upgrade 'pip>=25.1'
 	$(PIP) torch
 	$(call install,-e '.[models]' --group dev)
+	$(BIN)/python -m pytest --collect-only -qq > /dev/null || true  # compile all modules once, not in four processes at once
 	touch $@

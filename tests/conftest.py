@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,10 @@ atexit.register(_say_no_more)
 _MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+# Compiled modules are kept, also where the environment forbids it: otherwise each process compiles all of them again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # One thread of linear algebra in each process: four processes share the cores, and threads of one that wait for each
 # other take eight times as much processor time. Read when NumPy is imported, by commands too.

@@ -395,8 +395,7 @@ def dying(module, name, moment):
     setattr(module, name, work_and_die)
 """
 MOMENTS = {
-    "after the first day": "dying(background, 'write_job', lambda home, job: len(job.counts) == 1)",
-    "between the days": "dying(background, 'write_job', lambda home, job: len(job.counts) == 2)",
+    "between the days": "dying(background, 'write_job', lambda home, job: len(job.counts) == 1)",
     "when embedding begins": "dying(background, 'write_job', lambda home, job: job.stage.startswith('embedding'))",
     "after the vectors are stored": "dying(embeddings, 'keep_vectors', lambda *_, **__: True)",
 }
@@ -406,25 +405,25 @@ def job_of(desk: Desk) -> background.Job:
     return background.last_job(desk.folder / "data") or background.Job()
 
 
-def test_killed_at_five_moments_it_continues_without_loss_or_duplicates(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
+def test_killed_at_four_moments_it_continues_without_loss_or_duplicates(tmp_path: Path, arxiv: LoopbackArxiv) -> None:
     undisturbed, killed = Desk(tmp_path / "undisturbed"), Desk(tmp_path / "killed")
     for desk in (undisturbed, killed):
         desk.profile("traffic", {"interests": {"primary": [TEXTS[0]]}, "feed": {"categories": ["cs.LG", "cs.CL"]}})
-    undisturbed.run("start", "--days", "3", **reaching(arxiv))
+    undisturbed.run("start", "--days", "2", **reaching(arxiv))
     arxiv.requests.clear()
     arxiv.script = [Answer(hang=True)]
-    process = killed.start("start", "--days", "3", **reaching(arxiv))
+    process = killed.start("start", "--days", "2", **reaching(arxiv))
     until(lambda: bool(arxiv.requests))
     os.killpg(process.pid, signal.SIGKILL)  # while the first day is asked for
     process.communicate()
     arxiv.script = None
     for moment, dying in MOMENTS.items():
-        process = killed.start("start", "--days", "3", before=f"{_DYING}{dying}", **reaching(arxiv))
+        process = killed.start("start", "--days", "2", before=f"{_DYING}{dying}", **reaching(arxiv))
         _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == -signal.SIGKILL, f"{moment}: {err}"
-    killed.run("start", "--days", "3", **reaching(arxiv))
+    killed.run("start", "--days", "2", **reaching(arxiv))
     assert killed.state() == undisturbed.state()
-    assert len(arxiv.requests) == 3 + 1  # only the day that was being fetched is asked for again
+    assert len(arxiv.requests) == 2 + 1  # only the day that was being fetched is asked for again
 
 
 def test_from_the_demo_to_ones_own_papers_is_one_button(desk: Desk) -> None:
