@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from paper_assets.text.cleaning import without_controls
 from paper_assets.text.statement_languages import read_foreign, statement_language
@@ -75,6 +76,7 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
     return _reading(found, notes)
 
 
+@lru_cache(1024)
 def topic_in(interest: str) -> str:
     """Return the topic of an interest, however it is introduced ("I work on …"): words that frame it are left out."""
     reading = read_statement(interest)
