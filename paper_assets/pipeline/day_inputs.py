@@ -26,7 +26,7 @@ from paper_assets.stores.papers import day_fingerprints, papers_by_id
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "15"  # raise it when filters or scoring change, so that stored days are computed again
+CODE_VERSION = "16"  # raise it when filters or scoring change, so that stored days are computed again
 _PAUSE = 30  # days without a list, after which the next one is a first list again (`earlier_list`)
 
 

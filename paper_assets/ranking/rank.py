@@ -109,10 +109,9 @@ def with_vectors(task: RankingTask, vectors_of: Callable[[pa.Table, InterestQuer
 
 EMBEDDING, KEYWORD, PROFILE_FREE = "embedding", "keyword", "profile_free"  # G5 evaluation_method
 EMBEDDING_AND_LLM = "embedding+llm"
-# A must keyword in the title adds -ln(share of the papers that contain it) points of log odds, at most _MOST_POINTS; in
-# the abstract it adds _ABSTRACT_PART of them. The share is mixed with a usual one, as if of _USUAL_PAPERS more papers;
-# the usual share alone adds 2 points.
-_USUAL_PAPERS, _USUAL_SHARE, _MOST_POINTS, _ABSTRACT_PART = 30, 0.135, 5.5, 0.35
+# A must keyword adds -_KEYWORD_POINTS ln(share of the papers with it) points of log odds. The share is mixed with a
+# usual one, as if of _USUAL_PAPERS more papers.
+_USUAL_PAPERS, _USUAL_SHARE, _KEYWORD_POINTS = 30, 0.135, 0.7
 _CONSIDERED = -0.7  # points of log odds, measured in docs/evaluation.md
 _REVIEWS = ("a", "systematic", "literature", "scoping", "critical", "comprehensive")
 SURVEY_TITLES = (
@@ -244,14 +243,13 @@ def _window_words(task: RankingTask) -> PaperWords | None:
 
 
 def _with_must_keywords(relevance: Relevance, words: PaperWords, content: ProfileContent) -> Relevance:
-    """Return the relevance, raised for papers with a must keyword: more if the keyword is rare or in the title."""
+    """Return the relevance, raised for papers with a must keyword: more if the keyword is rare."""
     keywords = distinct(content.keywords.must_include)
     if not keywords:
         return relevance
-    anywhere, in_title = (keywords_in(texts, keywords) for texts in (words.whole, words.titles))
-    shares = (anywhere.sum(axis=0) + _USUAL_PAPERS * _USUAL_SHARE) / (len(words) + _USUAL_PAPERS)
-    rarity = np.minimum(-np.log(shares), _MOST_POINTS)
-    points = np.where(in_title, rarity, np.where(anywhere, _ABSTRACT_PART * rarity, 0.0)).max(axis=1)
+    found = keywords_in(words.whole, keywords)
+    shares = (found.sum(axis=0) + _USUAL_PAPERS * _USUAL_SHARE) / (len(words) + _USUAL_PAPERS)
+    points = np.where(found, -_KEYWORD_POINTS * np.log(shares), 0.0).max(axis=1)
     return replace(relevance, values=shifted(relevance.values, points))
 
 

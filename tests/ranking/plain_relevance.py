@@ -373,11 +373,8 @@ class PlainInterests:
                 found or bool(pattern.search(f" \x01 {plain(abstract)}"))
                 for found, (_, abstract) in zip(titles, fields, strict=True)
             ]
-            rarity = min(-math.log((sum(held) + 30 * 0.135) / (len(fields) + 30)), 5.5)
-            points = [
-                max(before, rarity if titled else 0.35 * rarity if found else 0.0)
-                for before, titled, found in zip(points, titles, held, strict=True)
-            ]
+            rarity = -0.7 * math.log((sum(held) + 30 * 0.135) / (len(fields) + 30))
+            points = [max(before, rarity if found else 0.0) for before, found in zip(points, held, strict=True)]
         return points
 
     def logits(
