@@ -99,18 +99,18 @@ def main() -> None:
     )
     for kind in ("supported", "changed", "invented"):
         rows = [at for at, (of, _) in enumerate(pairs) if of == kind]
-        verdicts = Counter(checked[at].verdict for at in rows)
-        facts = [sum(outcomes[name][at].shown == "supported" for at in rows) for name in asked]
+        verdicts = Counter(checked[at] for at in rows)
+        facts = [sum(outcomes[name][at] == "supported" for at in rows) for name in asked]
         by_code = f"{verdicts['supported']:>18} {verdicts['doubtful']:>6} {verdicts['unsupported']:>8}"
         print(f"{kind:10} {len(rows):>5} {by_code}   {', '.join(map(str, facts))}")
     if given.show:
         for (kind, statement), each in zip(pairs, checked, strict=True):
-            if (kind, each.verdict) in (
+            if (kind, each) in (
                 ("supported", "unsupported"),
                 ("changed", "supported"),
                 ("invented", "supported"),
             ):
-                print(f"\n{kind}, {each.verdict} {each.why}\n  {statement.text}\n  {statement.cited}")
+                print(f"\n{kind}, {each}\n  {statement.text}\n  {statement.cited}")
 
 
 if __name__ == "__main__":

@@ -419,7 +419,7 @@ def _checked(
     ]
     checked = check(statements, similarities)
     outcomes = settled(statements, checked, ask=ask, nli=support_judge(settings))
-    kept = [(name, text) for (name, text), each in zip(parts, outcomes, strict=True) if each.shown == "supported"]
+    kept = [(name, text) for (name, text), each in zip(parts, outcomes, strict=True) if each == "supported"]
     return {
         **{name: " ".join(text for of, text in kept if of == name) for name in ("summary", "methodology")},
         **{
@@ -429,9 +429,9 @@ def _checked(
         "not_checked": tuple(
             {"part": name, "text": text, "nearest": words}
             for (name, text), words, each in zip(parts, cited, outcomes, strict=True)
-            if each.shown == "unchecked"
+            if each == "unchecked"
         ),
-        "dropped": sum(each.shown == "dropped" for each in outcomes),
+        "dropped": sum(each == "dropped" for each in outcomes),
     }
 
 

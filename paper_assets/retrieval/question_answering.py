@@ -365,9 +365,9 @@ def _supported(
     checked = check(statements, similarities_of(embedder), language=language_of(question) or "en")
     outcomes = settled(statements, checked, ask=ask, nli=nli)
     kept = [
-        replace(sentence, checked=outcome.shown == "supported")
+        replace(sentence, checked=outcome == "supported")
         for sentence, outcome in zip(sentences, outcomes, strict=True)
-        if outcome.shown != "dropped"
+        if outcome != "dropped"
     ]
     return kept, len(sentences) - len(kept)
 

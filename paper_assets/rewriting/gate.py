@@ -134,17 +134,17 @@ def check_sentences(
     outcomes = settled(statements, checked, ask=ask, nli=nli, retelling=True, most=most)
     claims: dict[str, set[str]] = {"supported": set(), "unchecked": set(), "dropped": set()}
     for sentence, outcome in zip(sentences, outcomes, strict=True):
-        claims[outcome.shown].update(missing(sentence, source))
+        claims[outcome].update(missing(sentence, source))
     dropped = [
         each
         for each, outcome in zip(sentences, outcomes, strict=True)
-        if outcome.shown == "dropped" and not missing(each, source)
+        if outcome == "dropped" and not missing(each, source)
     ]
     return CheckedSentences(
         reasons=tuple(f"the original does not say: “{_brief(each)}”" for each in dropped),
         dropped=len(dropped),
         unchecked=sum(
-            outcome.shown == "unchecked" and not missing(sentence, source)
+            outcome == "unchecked" and not missing(sentence, source)
             for sentence, outcome in zip(sentences, outcomes, strict=True)
         ),
         wrong=tuple(sorted(claims["dropped"])),

@@ -50,14 +50,6 @@ class Statement:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """The verdict on a sentence; `why` is for readers."""
-
-    verdict: Verdict
-    why: str = ""
-
-
 @cache
 def _lists() -> dict[str, Any]:
     return tomllib.loads((files("paper_assets.text") / "support_words.toml").read_text(encoding="utf-8"))
@@ -249,24 +241,22 @@ def new_share(text: str, source: str) -> float:
     return len(lacking) / len(words) if words else 0.0
 
 
-def turned_round(text: str, cited: str) -> str | None:
-    """Return why a sentence may say the opposite of the words it cites: a denial, a direction, an order, "all"."""
+def turned_round(text: str, cited: str) -> bool:
+    """Return whether a sentence may say the opposite of the words it cites, or more: a denial, a direction, "all"."""
     if len(_DENIALS.findall(text)) % 2 != len(_DENIALS.findall(cited)) % 2:
-        return "one of both denies something"
+        return True
     words, known = {stem(word) for word in words_in(text)}, {stem(word) for word in words_in(cited)}
     added, left = words - known, known - words
     up, down = _stems("up"), _stems("down")
     if (added & down and left & up) or (added & up and left & down):
-        return "they point in opposite directions"
+        return True
     if set(words_in(text)) & _words("every") - set(words_in(cited)):
-        return "it says more generally what the source says of some"
+        return True
     if _HEDGES.search(cited) and _CERTAIN.search(text) and not _CERTAIN.search(cited):
-        return "it is more certain than the source"
+        return True
     numbers = [each.value for each in figures(text)]
     same = [each.value for each in figures(cited) if each.value in numbers]
-    if len(set(numbers)) > 1 and len(numbers) == len(same) and numbers != same:
-        return "its numbers are in another order"
-    return None
+    return len(set(numbers)) > 1 and len(numbers) == len(same) and numbers != same  # in another order
 
 
 def _common_run(words: Sequence[str], others: Sequence[str]) -> int:
@@ -286,7 +276,7 @@ def check(
     *,
     language: str = "en",
     retelling: bool = False,
-) -> list[Checked]:
+) -> list[Verdict]:
     """Return what code finds about each statement. Without a model for `similarities` nothing is too far away.
 
     `retelling`: the sentences may explain terms and use other words, so whatever is not clear is a question.
@@ -298,30 +288,25 @@ def check(
     for each, cosine in zip(statements, cosines, strict=True):
         uses[each.cited] += 1
         one = _of_one(each, float(cosine), known=similarities is not None, language=language)
-        if retelling and one.verdict == "unsupported" and not refusal(each.text, language=language):
-            one = Checked(verdict="doubtful", why=one.why)
-        if one.verdict == "supported" and uses[each.cited] > _MOST_OF_ONE:
-            one = Checked(verdict="doubtful", why="the same words support several other sentences")
+        if retelling and one == "unsupported" and not refusal(each.text, language=language):
+            one = "doubtful"
+        if one == "supported" and uses[each.cited] > _MOST_OF_ONE:
+            one = "doubtful"
         found.append(one)
     return found
 
 
-def _of_one(statement: Statement, cosine: float, *, known: bool, language: str) -> Checked:
+def _of_one(statement: Statement, cosine: float, *, known: bool, language: str) -> Verdict:
     text, cited, source = statement.text, statement.cited, f"{statement.cited}\n{statement.source}"
-    if why := refusal(text, language=language):
-        return Checked(verdict="unsupported", why=f"it contains {why}" if why != "another language" else why)
-    if lacking := missing(text, source):
-        return Checked(verdict="unsupported", why=f"the source has no {', '.join(lacking[:3])}")
+    if refusal(text, language=language) or missing(text, source):
+        return "unsupported"
     share = new_share(text, f"{cited} {statement.source}" if not known else cited)
     few = len(set(content(text))) <= _FEW
     if share >= _MOST_NEW or (cosine < _NEAR and share > _NEW and not few):
-        return Checked(verdict="unsupported", why="the quoted words are about something else")
-    if why := turned_round(text, cited):
-        return Checked(verdict="doubtful", why=why)
-    words = content(text)
-    if not set(words) - set(content(cited)) and _common_run(words, content(cited)) >= _IN_ORDER * len(words):
-        return Checked(verdict="supported")
-    return Checked(verdict="doubtful", why="it says it in other words")
+        return "unsupported"
+    words, theirs = content(text), content(cited)
+    repeats = not set(words) - set(theirs) and _common_run(words, theirs) >= _IN_ORDER * len(words)
+    return "supported" if repeats and not turned_round(text, cited) else "doubtful"
 
 
 class Encoder(Protocol):
@@ -370,14 +355,8 @@ def evidence(sentences: Sequence[str], source: str, similarities: Similarities |
 # --- questions ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What becomes of a sentence: shown as supported, shown as the model's words that were not checked, or dropped."""
-
-    shown: Literal["supported", "unchecked", "dropped"]
-    why: str = ""
-
-
+# What becomes of a sentence: shown as supported, shown as the model's words that were not checked, or dropped.
+Outcome = Literal["supported", "unchecked", "dropped"]
 _AT_ONCE, _MOST_ASKED = 20, 60  # pairs in one question, and in all questions about one text
 _LONGEST_SENTENCE, _LONGEST_PASSAGE = 600, 1_000  # bytes in a question
 # Pairs with a known answer, asked among the others: a model that fails them agrees with anything, or with nothing.
@@ -392,7 +371,7 @@ Probabilities = Callable[[Sequence[tuple[str, str]]], NDArray[np.float64]]
 
 def settled(
     statements: Sequence[Statement],
-    checked: Sequence[Checked],
+    checked: Sequence[Verdict],
     *,
     ask: AskModel | None = None,
     nli: Probabilities | None = None,
@@ -404,36 +383,33 @@ def settled(
     `nli` gives the probabilities of entailment and contradiction of pairs; without it a language model is asked. A
     failing model leaves them unchecked.
     """
-    fixed = {"supported": "supported", "unsupported": "dropped", "doubtful": "unchecked"}
-    outcomes = [Outcome(shown=fixed[each.verdict], why=each.why) for each in checked]  # type: ignore[arg-type]
-    doubtful = [at for at, each in enumerate(checked) if each.verdict == "doubtful"]
+    outcomes = [_WITHOUT_ANSWER[each] for each in checked]
+    doubtful = [at for at, each in enumerate(checked) if each == "doubtful"]
     if nli is not None and doubtful:
         shares = nli([(statements[at].cited, statements[at].text) for at in doubtful])
         for at, (entails, contradicts) in zip(doubtful, shares, strict=True):
-            outcomes[at] = _answered("yes" if entails >= _SURE else "no" if contradicts >= _SURE else "", outcomes[at])
+            outcomes[at] = _answered("yes" if entails >= _SURE else "no" if contradicts >= _SURE else "")
     elif ask is not None:
         doubtful = doubtful[:most]
         for start in range(0, len(doubtful), _AT_ONCE):
             batch = doubtful[start : start + _AT_ONCE]
             try:
                 answers = _asked([statements[at] for at in batch], ask, retelling=retelling)
-            except LLMError as fault:
-                return [
-                    Outcome(shown="unchecked", why=f"{fault}") if at in doubtful[start:] else each
-                    for at, each in enumerate(outcomes)
-                ]
+            except LLMError:
+                break  # they stay unchecked
             for at, answer in zip(batch, answers, strict=True):
-                outcomes[at] = _answered(answer, outcomes[at])
+                outcomes[at] = _answered(answer)
     return outcomes
 
 
 _SURE = 0.5
 
 
-def _answered(answer: str, before: Outcome) -> Outcome:
-    if answer in ("yes", "explains"):
-        return Outcome(shown="supported")
-    return Outcome(shown="dropped", why="the quoted words do not say it") if answer == "no" else before
+_WITHOUT_ANSWER: dict[Verdict, Outcome] = {"supported": "supported", "unsupported": "dropped", "doubtful": "unchecked"}
+
+
+def _answered(answer: str) -> Outcome:
+    return "supported" if answer in ("yes", "explains") else "dropped" if answer == "no" else "unchecked"
 
 
 def _asked(statements: Sequence[Statement], ask: AskModel, *, retelling: bool) -> list[str]:

@@ -83,7 +83,7 @@ class Note(BaseModel):
 def not_contradicted_by_code(text: str, cited: str, source: str) -> bool:
     """Return whether code alone would not drop a sentence."""
     [found] = check([Statement(text=text, cited=cited, source=source)], similarities_of(load_embedder()))
-    return found.verdict != "unsupported"
+    return found != "unsupported"
 
 
 def test_the_servers_context_is_read_and_a_longer_prompt_is_refused_before_it_is_sent(

@@ -65,7 +65,7 @@ def of(*texts: str, cited: str = CITED) -> list[Statement]:
 
 
 def verdicts(*texts: str) -> list[str]:
-    return [each.verdict for text in texts for each in check(of(text), MODEL)]
+    return [each for text in texts for each in check(of(text), MODEL)]
 
 
 def answering(answer: Callable[[dict[str, Any]], dict[str, Any]], *, controls: bool = True) -> Any:
@@ -89,7 +89,7 @@ def yes(pair: dict[str, Any]) -> dict[str, Any]:
 
 def shown(*texts: str, ask: Any = None, **more: Any) -> list[str]:
     statements = of(*texts)
-    return [each.shown for each in settled(statements, check(statements, MODEL), ask=ask, **more)]
+    return settled(statements, check(statements, MODEL), ask=ask, **more)
 
 
 def test_no_honest_sentence_is_dropped_and_no_changed_one_passes_without_a_question() -> None:
@@ -148,7 +148,7 @@ def test_a_failing_model_leaves_sentences_unchecked_and_an_nli_model_decides_alo
 
 def test_one_passage_cannot_support_every_sentence() -> None:
     found = check(of(*[HONEST[0]] * 5), MODEL)
-    assert [each.verdict for each in found] == ["supported"] * 3 + ["doubtful"] * 2
+    assert found == ["supported"] * 3 + ["doubtful"] * 2
 
 
 def test_a_retelling_may_explain_but_not_with_numbers_or_names_of_its_own() -> None:
@@ -156,9 +156,9 @@ def test_a_retelling_may_explain_but_not_with_numbers_or_names_of_its_own() -> N
     texts = ("Cover crops are plants that protect the soil in winter.", "Monsanto sells such plants since 1999.")
     statements = of(*texts)
     found = check(statements, MODEL, retelling=True)
-    assert [each.verdict for each in found] == ["doubtful", "doubtful"]
+    assert found == ["doubtful", "doubtful"]
     outcomes = settled(statements, found, ask=explains, retelling=True)
-    assert [each.shown for each in outcomes] == ["supported", "unchecked"]
+    assert outcomes == ["supported", "unchecked"]
 
 
 @pytest.mark.parametrize(
