@@ -36,12 +36,8 @@ class CrossEncoder:
 
         Equal passages are read once, and the scores do not depend on the order of the passages.
         """
-        rows = {text: row for row, text in enumerate(sorted({encodable(passage) for passage in passages}))}
-        if not rows:
-            return np.zeros(0)
-        query = encodable(question)
-        scores = self._predict([(query, text) for text in rows])
-        return scores[[rows[encodable(passage)] for passage in passages]]
+        pairs = [(question, passage) for passage in passages]
+        return _each_once(self._predict, pairs) if pairs else np.zeros(0)
 
 
 def load_cross_encoder(model: str = DEFAULT) -> CrossEncoder:
@@ -128,13 +124,11 @@ class NLIEncoder:
 
         Equal pairs are read once, and the result does not depend on their order.
         """
-        rows = {pair: row for row, pair in enumerate(sorted({_usable(pair) for pair in pairs}))}
-        if not rows:
+        if not pairs:
             return np.zeros((0, 2))
-        raw = self._predict(list(rows))
+        raw = _each_once(self._predict, pairs)
         weights = np.exp(raw - raw.max(axis=1, keepdims=True))
-        shares = weights / weights.sum(axis=1, keepdims=True)
-        return shares[[rows[_usable(pair)] for pair in pairs]][:, list(self._columns)]
+        return (weights / weights.sum(axis=1, keepdims=True))[:, list(self._columns)]
 
 
 def load_nli(model: str) -> NLIEncoder:
@@ -155,5 +149,8 @@ def _load_nli(name: str) -> NLIEncoder:
     return NLIEncoder(name=name, device=str(loaded.device), _predict=partial(_predicted, loaded), _columns=columns)
 
 
-def _usable(pair: tuple[str, str]) -> tuple[str, str]:
-    return encodable(pair[0]), encodable(pair[1])
+def _each_once(predict: Callable[[list[tuple[str, str]]], np.ndarray], pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Return the outputs of the pairs; equal ones are read once, in an order that does not depend on theirs."""
+    usable = [(encodable(one), encodable(other)) for one, other in pairs]
+    rows = {pair: row for row, pair in enumerate(sorted(set(usable)))}
+    return predict(list(rows))[[rows[pair] for pair in usable]]
