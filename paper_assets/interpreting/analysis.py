@@ -134,7 +134,7 @@ def _cut(data: bytes, start: int, end: int) -> int:
 
 IDENTIFIERS = ("arxiv_id", "url", "pdf_url", "title")  # I2: in this order
 
-_AROUND = 3_500  # tokens of a prompt beside the text: instructions, schema, fences, head, a repair
+_AROUND = 2_200  # tokens of a prompt beside head and text: instructions, schema, fences, a repair
 _LEAST_TOKENS = 500  # tokens of text; with fewer a paper would need hundreds of parts
 _MOST_PARTS = 60
 _MOST_ROUNDS = 3  # of notes on notes
@@ -335,7 +335,7 @@ def _analysis(
     if not content and not paper.paper.abstract.strip():
         raise InvalidInput("paper: there is neither content nor abstract to analyze")
     most_bytes = 3 * (_prompt_tokens(config) - _AROUND) - len(head.encode("utf-8", "replace"))
-    if most_bytes < 3 * _LEAST_TOKENS:
+    if most_bytes < (3 * _LEAST_TOKENS if content else 0):
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
     budget = Budget(calls=config.budget_calls, tokens=config.budget_tokens)
