@@ -115,7 +115,10 @@ def _collected(
     late = _late(warehouse, last) if last else {}
     held["current"] = {name: _sentence(late.get(name, ())) for name in last}
     headers = {name: ranking_header(warehouse, day, name) for name, day in last.items()}
-    held["unrefined"] = {name: header["llm_note"] for name, header in headers.items() if header["llm_note"]}
+    # Without a configured model nothing is missing.
+    held["unrefined"] = {
+        name: each["llm_note"] for name, each in headers.items() if each["llm_model"] and each["llm_note"]
+    }
     learned = model_inputs(warehouse)
     held["learning"] = {
         name: _isolated(f"checking what {name} has learned", _learning, warehouse, profile)
