@@ -151,7 +151,8 @@ def prompt_version(level: str) -> str:
 
 def longest_questions(item: NewItem, *, examples: str) -> tuple[Prompt, Prompt]:
     """Return the longest prompts that an attempt may send to actor and critic."""
-    text, critique = "x" * _MOST_TEXT, "x" * _MOST_CRITIQUE
+    letter = "x" if item.language == "en" else "가"  # three bytes, as many as a letter of most scripts has at most
+    text, critique = letter * _MOST_TEXT, letter * _MOST_CRITIQUE
     previous = Attempt(
         attempt=1, text=text, keywords=(), score=0, critique=critique, unsupported=(), examples=(), model="",
         input_tokens=0, output_tokens=0, made_at=datetime(1, 1, 1, tzinfo=UTC),
