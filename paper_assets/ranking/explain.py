@@ -168,7 +168,7 @@ def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: M
     if level is None:
         return "Not in the list: it is unlikely to be about your interests."
     places = "the place" if len(shown) == 1 else f"all {len(shown)} places"
-    places = f"{places} went to better matches"
+    places += f" went to {'newer papers or ' if header.get('ranking_mode') == 'novelty' else ''}better matches"
     if level.least < LIKELY:
         return f"Not in the list: it is {level.name}, and {places}."
     ahead = sum(not other["shown"] and other["rank"] < row["rank"] for other in rows)

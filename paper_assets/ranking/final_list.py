@@ -159,7 +159,7 @@ class FinalList:
         diversity_penalty: (n,) the part of them that variety subtracts, 0 or less.
         interest_places: the interest that a row has its place for, by row number.
         contrast: the contrastive paper, which has the last place; None: there is none.
-        notes: sentences for the reader on settings that changed nothing.
+        notes: sentences for the reader on what a setting does to the order, or that it changes nothing.
     """
 
     order: Rows
@@ -184,6 +184,8 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
         usual = list_order(scored, options=plain, scoring=scoring)[:shown]
         if np.array_equal(usual, list_order(scored, options=options, scoring=scoring)[:shown]):
             notes.append(CHANGES_NOTHING[options.ranking_mode])
+        elif options.ranking_mode == "novelty":
+            notes.append("the mode novelty puts the newest first among likely papers of one level")
     if options.include_contrastive:
         worth_reading = scored.possible if scored.floor is None else scored.likely
         contrast = contrastive_paper(

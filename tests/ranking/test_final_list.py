@@ -222,7 +222,7 @@ def test_novelty_puts_the_newest_first_among_papers_of_a_level_and_says_if_that_
     papers = replace(scored([0.95, 0.92, 0.6, 0.7, 0.3]), days=np.array([1.0, 2.0, 3.0, 2.0, 9.0]))
     newest = listed(papers, ranking_mode="novelty", top_k=5)
     assert newest.order.tolist() == [1, 0, 2, 3, 4]
-    assert newest.notes == ()
+    assert newest.notes == ("the mode novelty puts the newest first among likely papers of one level",)
     assert "novelty changes nothing" in listed(scored([0.95, 0.92]), ranking_mode="novelty").notes[0]
     assert "diversity changes nothing" in listed(scored([0.95, 0.92]), ranking_mode="diversity").notes[0]
 
