@@ -10,10 +10,9 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import duckdb
@@ -24,7 +23,7 @@ from paper_assets.errors import InvalidInput, StoreBusy, StoreError, StoreUnwrit
 from paper_assets.locks import store_lock
 from paper_assets.small_files import UNFINISHED, is_present, make_private_folder, remove_unfinished, write_file
 from paper_assets.stores.checkpoint import log_path, undo_checkpoint
-from paper_assets.stores.entered import Merged, export_entered, import_entered
+from paper_assets.stores.entered import add_entered
 from paper_assets.stores.kept_settings import KEPT_NAMES
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, NO_EXTENSIONS, create, pending
 from paper_assets.stores.profiles import people_file
@@ -167,50 +166,54 @@ def restore(home: Home, file: Path, *, now: datetime) -> tuple[Path, list[str]]:
     InvalidInput, StoreVersion, StoreBusy, StoreUnwritable, StoreError.
     """
     path, aside = home.warehouse.path, replaced_folder(home.folder, now)
-    new = path.with_name(f"{UNFINISHED}{path.name}-{uuid4().hex}")
-    if not file.is_file():
-        raise InvalidInput(f"{file} does not exist" if not is_present(file) else f"{file} is not a file")
-    try:
-        make_private_folder(path.parent)
-        remove_unfinished(path.parent, path.name)
-        shutil.copyfile(file, new)
-        new.chmod(0o600)
-        files = _unpack(new, file)
+    with _copied(home, file) as copy:
+        files = _unpack(copy, file)
         with suppress(StoreError):  # writes its log into it, if it can be used
             if is_present(path):
                 with home.warehouse.writing():
                     pass
         with store_lock(path, deadline=home.warehouse.deadline):
-            _replace(path, new, aside)
+            _replace(path, copy, aside)
         with store_lock(home.folder / "profiles-edited", deadline=_DEADLINE):
             replaced = [name for name, content in files.items() if _put(home.place_of(name), content, aside / name)]
-    except OSError as fault:
-        raise StoreUnwritable(f"{fault.filename or path} cannot be written: {fault.strerror}") from None
-    finally:
-        for left in (new, new.with_name(f"{new.name}.wal")):
-            left.unlink(missing_ok=True)
     return aside, replaced
 
 
-def restore_entered(home: Home, file: Path, *, now: datetime) -> Merged:
+def restore_entered(home: Home, file: Path) -> dict[str, int]:
     """Add what people had entered when a backup was made and this home lacks: rows that `repair` could not read.
 
-    What is here stays. Raises InvalidInput, StoreVersion, StoreBusy, StoreUnwritable, StoreError.
+    What is here stays. Returns what was added by subject. Raises InvalidInput, StoreVersion, StoreBusy,
+    StoreUnwritable, StoreError.
     """
+    path, written = home.warehouse.path, 0
+    with _copied(home, file) as copy:
+        with store_lock(home.folder / "profiles-edited", deadline=_DEADLINE):
+            for name, content in _unpack(copy, file).items():
+                place = home.place_of(name)
+                if name.startswith("profiles/") and place and not is_present(place):
+                    written += 1
+                    _put(place, content, path)
+        return {"profiles": written, **add_entered(home.warehouse, replace(home.warehouse, path=copy))}
+
+
+@contextmanager
+def _copied(home: Home, file: Path) -> Iterator[Path]:
+    """Copy a backup beside the database; remove the copy, and what killed processes left of theirs."""
+    path = home.warehouse.path
+    copy = path.with_name(f"{UNFINISHED}{path.name}-{uuid4().hex}")
     if not file.is_file():
         raise InvalidInput(f"{file} does not exist" if not is_present(file) else f"{file} is not a file")
-    with TemporaryDirectory(dir=home.folder, prefix=UNFINISHED) as temporary:
-        there = Path(temporary)
-        then = Home(warehouse=Warehouse(there / "backup.duckdb", deadline=_DEADLINE), folder=there, profiles_dir=there)
-        shutil.copyfile(file, then.warehouse.path)
-        for name, content in _unpack(then.warehouse.path, file).items():
-            here, place = home.place_of(name), then.place_of(name)
-            if name.startswith("profiles/") and here and place and not is_present(here):
-                make_private_folder(place.parent)
-                write_file(place, content)
-        export_entered(then.warehouse, there, there / "export")
-        aside = replaced_folder(home.folder, now)
-        return import_entered(home.warehouse, home.folder, home.profiles_dir, there / "export", aside=aside)
+    try:
+        make_private_folder(path.parent)
+        remove_unfinished(path.parent, path.name)
+        shutil.copyfile(file, copy)
+        copy.chmod(0o600)
+        yield copy
+    except OSError as fault:
+        raise StoreUnwritable(f"{fault.filename or path} cannot be written: {fault.strerror}") from None
+    finally:
+        for left in path.parent.glob(f"{copy.name}*"):
+            left.unlink(missing_ok=True)
 
 
 def repair(home: Home, *, now: datetime) -> tuple[Path, list[SavedTable], bool]:

@@ -221,12 +221,23 @@ def import_entered(warehouse: Warehouse, home: Path, profiles_dir: Path, folder:
         rows, profiles = _old_exports(folder, schemas), []
     checked = [_profile_file(record, place) for place, record in profiles]
     notes, files = _merge_profiles(checked, home, profiles_dir, aside)
-    added = {"profiles": files}
+    tables = {table: pa.Table.from_pylist(found, schemas[table]) for table, found in rows.items()}
+    return Merged(added={"profiles": files, **_insert_all(warehouse, tables)}, notes=tuple(notes))
+
+
+def add_entered(warehouse: Warehouse, other: Warehouse) -> dict[str, int]:
+    """Add what people entered in another warehouse and this one lacks; return the rows added by subject.
+
+    Raises StoreBusy, StoreUnwritable, StoreError.
+    """
+    with other.reading() as connection:
+        tables = {each.table: connection.sql(each.rows).to_arrow_table() for each in _ENTERED}
+    return _insert_all(warehouse, tables)
+
+
+def _insert_all(warehouse: Warehouse, tables: Mapping[str, pa.Table]) -> dict[str, int]:
     with warehouse.writing() as connection:
-        for entered in _ENTERED:
-            found = _insert(connection, entered, pa.Table.from_pylist(rows[entered.table], schemas[entered.table]))
-            added[entered.file.removesuffix(".jsonl")] = found
-    return Merged(added=added, notes=tuple(notes))
+        return {each.file.removesuffix(".jsonl"): _insert(connection, each, tables[each.table]) for each in _ENTERED}
 
 
 def _insert(connection: DuckDBPyConnection, entered: _Entered, rows: pa.Table) -> int:

@@ -170,12 +170,16 @@ def test_entries_that_repair_could_not_read_are_added_again_from_a_backup(home: 
     repair(home, now=NOW)
     append_ratings(home.warehouse, "lab", [NewRating(paper_id="2601.00009", rating="no")], given_in="page", now=NOW)
     assert rows_of(path)["kept_answers"] == []
-    added = restore_entered(home, tmp_path / "backup", now=NOW).added
+    added = restore_entered(home, tmp_path / "backup")
     assert {name: count for name, count in added.items() if count} == {"answers": len(before["kept_answers"])}
     after = rows_of(path)
     assert after["kept_answers"] == before["kept_answers"]
     assert len(after["ratings"]) == len(before["ratings"]) + 1, "what was entered since stays"
-    assert not any(restore_entered(home, tmp_path / "backup", now=NOW).added.values())
+    (home.profiles_dir / "lab" / "profile.json").unlink()
+    assert {name: count for name, count in restore_entered(home, tmp_path / "backup").items() if count} == {
+        "profiles": 1
+    }
+    assert not list(home.folder.glob(".unfinished*"))
 
 
 def test_lists_with_a_lost_row_are_emptied_so_that_they_are_computed_again(home: Home) -> None:

@@ -1,6 +1,7 @@
 """Back up, restore, export and repair what is stored: `backup`, `restore`, `export`, `repair`, `import FOLDER`."""
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.removal import remove_expired
 from paper_assets.stores import backups
-from paper_assets.stores.entered import ENTERED_TABLES, Merged, export_entered, import_entered
+from paper_assets.stores.entered import ENTERED_TABLES, export_entered, import_entered
 from paper_assets.text.numbers import count_of
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -57,7 +58,7 @@ def restore(
     """Bring back a backup. What it replaces is moved into a folder; profiles that it does not hold stay."""
     home = _home()
     if entered:
-        return _show_merged(backups.restore_entered(home, file, now=datetime.now(UTC)), file, as_json=False)
+        return _show_added(backups.restore_entered(home, file), file)
     if home.warehouse.path.exists():
         _confirm(f"replace the papers, lists, ratings and profiles in {home.folder} by those of {file}", yes=yes)
     aside, replaced = backups.restore(home, file, now=datetime.now(UTC))
@@ -121,15 +122,15 @@ def import_folder(folder: Path, *, as_json: bool) -> None:
     settings, now = read_settings(), datetime.now(UTC)
     aside = backups.replaced_folder(settings.home, now)
     merged = import_entered(open_warehouse(), settings.home, settings.profiles_dir, folder, aside=aside)
-    _show_merged(merged, folder, as_json=as_json)
-
-
-def _show_merged(merged: Merged, source: Path, *, as_json: bool) -> None:
     for note in merged.notes:
         warn(f"note: {note}")
     if as_json:
         return print_json(merged.added)
-    rows = [(name, count) for name, count in merged.added.items() if count]
+    _show_added(merged.added, folder)
+
+
+def _show_added(added: Mapping[str, int], source: Path) -> None:
+    rows = [(name, count) for name, count in added.items() if count]
     print_table(f"{source}: {'added' if rows else 'nothing new'}", ["what", "new"], rows)
 
 

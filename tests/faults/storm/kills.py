@@ -75,7 +75,6 @@ CASES = (
     Case("archive migrate", ("archive", "migrate", "--from", V1, "--to", V2), (IMPORT,), _practices),
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
     Case("harvest", HARVEST, share=2),
-    Case("kept answer", ("ask", "which trips are forecast?", "--extractive", "--keep"), (IMPORT,), share=2),
     Case("rating", RATE, (IMPORT,), share=2),
     Case("backup", ("backup", "copy"), (IMPORT, RATE), share=2, refuses=True),
     Case("restore", ("restore", "copy", "--yes"), (IMPORT, RATE, ("backup", "copy"), AGAIN)),
