@@ -5,7 +5,7 @@ a version, before a new migration changes the tables:
 
     python -m tests.stores.invented_warehouse    # writes warehouses/version-<number>.duckdb.gz
 
-Until the first release the tables may still change: then remove the stored warehouse and write it again.
+A stored warehouse never changes.
 """
 
 import gzip

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from duckdb import DuckDBPyConnection
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
 from paper_assets.stores.best_practices import best_practices
 from paper_assets.stores.llm_answers import known_answers
+from paper_assets.stores.migrations import upgrade
 from paper_assets.stores.migrations.upgrade import FIRST, MIGRATIONS, Migration
 from paper_assets.stores.profiles import last_good_profile
 from paper_assets.stores.rankings import previous_ranking, ranking
@@ -26,6 +28,7 @@ from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, allow_files_of, listing, process, stored
 from tests.stores.invented_warehouse import ARCHIVE, PROFILE, WAREHOUSES, fill
 
+FROZEN = "9dd7cbc02f7c14f1afa7389039451d077c836456a91437973e793cf7368f2b3c"
 NEWEST = MIGRATIONS[-1].number
 STORED = sorted(WAREHOUSES.glob("version-*.duckdb.gz"))
 NAME = "warehouse.duckdb"
@@ -86,6 +89,12 @@ def is_held(before: Rows, after: Rows) -> bool:
 
 def test_migrations_are_numbered_without_gaps() -> None:
     assert [migration.number for migration in MIGRATIONS] == list(range(FIRST, NEWEST + 1))
+
+
+def test_the_first_released_schema_does_not_change() -> None:
+    """A table is changed by a migration; the warehouse of this schema in `warehouses/` is never written again."""
+    schema = (Path(upgrade.__file__).with_name("schema.sql")).read_bytes()
+    assert sha256(schema).hexdigest() == FROZEN
 
 
 def test_every_version_has_a_stored_warehouse() -> None:
