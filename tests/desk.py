@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -208,11 +207,6 @@ def imported_desk(folder: Path, days: Sequence[str], *, each: int = 6) -> Desk:
     desk.profile("speech", SPEECH)
     desk.run("import", str(desk.papers("papers.jsonl", week(days, each=each))))
     return desk
-
-
-def no_clock() -> datetime:
-    """Fail, as the clock of code that must not read the time."""
-    raise AssertionError("this code must not read the time")
 
 
 def end(process: Command) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import CrossEncoder, load_cross_encoder
+from paper_assets.models.embedder import load_embedder
+from paper_assets.retrieval.grading import Reranker, load_grader
+from paper_assets.retrieval.merge import Candidate
 from tests.invented_cross_encoder import tiny_cross_encoder
 
 QUESTION = "what shelters young fish"
@@ -58,6 +61,18 @@ def test_scores_do_not_depend_on_the_order_of_the_passages(tiny: CrossEncoder) -
     scores = tiny.score(QUESTION, PASSAGES)
     np.testing.assert_array_equal(tiny.score(QUESTION, PASSAGES[::-1]), scores[::-1])
     np.testing.assert_array_equal(tiny.score(QUESTION, [*PASSAGES, *PASSAGES]), np.tile(scores, 2))
+
+
+def test_the_evidence_of_a_question_is_graded_by_it(folder: Path, tiny: CrossEncoder) -> None:
+    documents = [
+        Candidate(name, text, {"title": f"On {name}"}, 0.5, "similarity", name)
+        for name, text in (("a", "kelp forests"), ("b", "urchins eat them"))
+    ]
+    grader = load_grader(lambda: tiny, load_embedder)
+    graded = Reranker(question=QUESTION, grader=grader).graded(documents, best=5)
+    assert (graded.kind, graded.grader, graded.notes) == ("cross-encoder", str(folder), ())
+    assert sum(chunk.share for chunk in graded.chunks) == pytest.approx(1)
+    assert graded.chunks[0].raw > graded.chunks[1].raw
 
 
 def test_no_passages_give_no_scores(tiny: CrossEncoder) -> None:

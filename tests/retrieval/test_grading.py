@@ -24,7 +24,6 @@ from paper_assets.retrieval.grading import (
     softmax,
 )
 from paper_assets.retrieval.merge import Candidate
-from tests.invented_cross_encoder import tiny_cross_encoder
 
 QUESTION = "what shelters young fish"
 
@@ -141,15 +140,6 @@ def test_no_documents_or_empty_ones_give_no_chunks() -> None:
     for documents in ([], [document("a"), document("b", " \n ")]):
         graded = grade(QUESTION, documents, grader=Grader(name="none", kind="cross-encoder", score=never))
         assert (graded.chunks, graded.looked_at) == ((), 0)
-
-
-def test_a_cross_encoder_grades_where_it_can_be_loaded(tmp_path: Path) -> None:
-    folder = tiny_cross_encoder(tmp_path / "tiny")
-    real = load_grader(partial(load_cross_encoder, str(folder)), load_embedder)
-    graded = grade(QUESTION, [document("a", "kelp forests"), document("b", "urchins eat them")], grader=real)
-    assert (graded.kind, graded.grader, graded.notes) == ("cross-encoder", str(folder), ())
-    assert sum(chunk.share for chunk in graded.chunks) == pytest.approx(1)
-    assert graded.chunks[0].raw > graded.chunks[1].raw
 
 
 def test_without_a_cross_encoder_the_embedder_grades_and_is_named(tmp_path: Path) -> None:
