@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from paper_assets.digests.content import Digest, DigestRows, digest_of, papers_named, without_excluded
@@ -37,28 +38,33 @@ def gather(warehouse: Warehouse, profile: str, day: date, *, settings: Settings)
     """Build the digest of the profile's day from the stores; see `digest_of`. Raises NotComputed without a ranking."""
     with warehouse.read_together() as opened:
         stored = _stored_day(opened, profile, day)
-    return digest_of(stored, config=settings.rewriting)
+    return digest_of(stored.rows, config=settings.rewriting)
 
 
-def gathered(
-    warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings
-) -> dict[Key, tuple[DigestRows, str] | NotComputed]:
-    """Return for each profile's day what its digest is made from, with the fingerprint of that, in one opening.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a digest is made from, the papers that it names, and the fingerprint of both."""
 
-    NotComputed without a ranking.
-    """
-    found: dict[Key, tuple[DigestRows, str] | NotComputed] = {}
+    rows: DigestRows
+    papers: tuple[str, ...]
+    inputs: str = ""
+
+
+def gathered(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, Gathered | NotComputed]:
+    """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
+    found: dict[Key, Gathered | NotComputed] = {}
     with warehouse.read_together() as opened:
-        inputs = inputs_of_digests(opened, keys, settings=settings)
         for key in keys:
             try:
-                found[key] = _stored_day(opened, *key), inputs.get(key, "")
+                found[key] = _stored_day(opened, *key)
             except NotComputed as missing:
                 found[key] = missing
-    return found
+        stored = {key: each for key, each in found.items() if isinstance(each, Gathered)}
+        inputs = inputs_of_digests(opened, {key: each.papers for key, each in stored.items()}, settings=settings)
+    return found | {key: replace(each, inputs=inputs[key]) for key, each in stored.items()}
 
 
-def _stored_day(warehouse: Warehouse, profile: str, day: date) -> DigestRows:
+def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Gathered:
     """Return what a digest is made from; digest_inputs.py fingerprints the rows that this reads."""
     ranked, judged = ranking(warehouse, day, profile), candidates(warehouse, day, profile)
     changes = [
@@ -74,7 +80,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> DigestRows:
     excludes = of_profile.content.keywords.exclude.hard if of_profile else ()
     answers, rewrites = without_excluded(answers, rewrites, papers=papers, keywords=excludes)
     ranked_for = profile_version(warehouse, profile, ranked.header.get("profile_hash") or "")
-    return DigestRows(
+    rows = DigestRows(
         ranking=ranked,
         papers=papers,
         candidates=judged.to_pylist(),
@@ -86,6 +92,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> DigestRows:
         new=new_in_window(warehouse, day, profile)[0],
         fetched=was_fetched(warehouse, day),
     )
+    return Gathered(rows=rows, papers=tuple(sorted(named)))
 
 
 def desk_address(settings: Settings, profile: str, day: date) -> str:

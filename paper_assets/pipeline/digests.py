@@ -13,12 +13,12 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from paper_assets.digests.content import Digest, DigestRows, digest_of
+from paper_assets.digests.content import Digest, digest_of
 from paper_assets.digests.mail import mail_html, mail_text
 from paper_assets.digests.markdown import escape_markdown
 from paper_assets.errors import NotComputed, StoreError, named_error
 from paper_assets.pipeline.deliveries import OutgoingDigest, deliver, undelivered
-from paper_assets.pipeline.digest_pages import desk_address, feed_of, gather, gathered, pages_of
+from paper_assets.pipeline.digest_pages import Gathered, desk_address, feed_of, gather, gathered, pages_of
 from paper_assets.pipeline.staleness import DIGESTS, due_days
 from paper_assets.pipeline.step import (
     Check,
@@ -81,13 +81,13 @@ def write_digest(warehouse: Warehouse, profile: str, day: date, *, settings: Set
     found = gathered(warehouse, [key], settings=settings)[key]
     if isinstance(found, NotComputed):
         raise found
-    written = _write(*found, settings=settings)
+    written = _write(found, settings=settings)
     keep_digests_made(warehouse, {key: written.made})
     return written
 
 
-def _write(stored: DigestRows, inputs: str, *, settings: Settings) -> Written:
-    digest = digest_of(stored, config=settings.rewriting)
+def _write(gathered_day: Gathered, *, settings: Settings) -> Written:
+    digest = digest_of(gathered_day.rows, config=settings.rewriting)
     pages = pages_of(digest, settings)
     folder, profile, day = settings.digests_dir, digest.profile, digest.day
     new = keep_digest(
@@ -103,7 +103,11 @@ def _write(stored: DigestRows, inputs: str, *, settings: Settings) -> Written:
         digest=digest,
         page=digest_path(folder, profile, day, "html"),
         markdown=pages["md"].decode(),
-        made=DigestMade(inputs=inputs, version=version_of_pages(list(pages.values()))),
+        made=DigestMade(
+            inputs=gathered_day.inputs,
+            papers=gathered_day.papers,
+            version=version_of_pages(list(pages.values())),
+        ),
         new=new,
     )
 
@@ -137,7 +141,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     """Write each day's page and the feed, ascending by day; leave files alone if their content is unchanged."""
     written: dict[Partition, Written] = {}
     settings, left = workspace.settings, [(each.of_profile, each.of_day) for each in ascending(partitions)]
-    found: dict[Key, tuple[DigestRows, str] | NotComputed] = {}
+    found: dict[Key, Gathered | NotComputed] = {}
 
     def write(each: Partition) -> bool:
         key = (each.of_profile, each.of_day)
@@ -153,7 +157,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         ready = found[key]
         if isinstance(ready, NotComputed):
             raise ready
-        page = written[each] = _write(*ready, settings=settings)
+        page = written[each] = _write(ready, settings=settings)
         return page.new
 
     new, failures = make_each(partitions, write, progress=workspace.progress)

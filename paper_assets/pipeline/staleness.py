@@ -229,7 +229,9 @@ def _named(items: Iterable[str]) -> str:
 
 def _digest_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[Partition, str]:
     asked = {(each.of_profile, each.of_day): each for each in partitions}
-    found = inputs_of_digests(workspace.warehouse, [*asked], settings=workspace.settings)
+    made = digests_made(workspace.warehouse, [*asked])
+    named = {key: made[key].papers if key in made else () for key in asked}
+    found = inputs_of_digests(workspace.warehouse, named, settings=workspace.settings)
     return {asked[key]: inputs for key, inputs in found.items()}
 
 

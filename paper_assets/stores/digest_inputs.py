@@ -1,8 +1,8 @@
 """Fingerprint what digests are made from, and store the fingerprint from which each was made.
 
 A fingerprint covers every stored row that a digest reads, and some that it does not: with an equal fingerprint the
-pages are equal, with another one they may be, and making them again touches no file. The papers that an answer names
-are covered by the inputs of the answer. To add something that a digest reads, add its rows to `_ROWS`.
+pages are equal, with another one they may be, and making them again touches no file. To add something that a digest
+reads, add its rows to `_ROWS`.
 """
 
 import json
@@ -22,9 +22,10 @@ Key = tuple[str, date]  # profile and day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestMade:
-    """What a digest was made from, as a fingerprint, and the version of its pages."""
+    """What a digest was made from, as a fingerprint, the papers that it names, and the version of its pages."""
 
     inputs: str
+    papers: tuple[str, ...]
     version: str
 
 
@@ -46,17 +47,8 @@ _ROWS = """
         join rewrite_sets using (day, profile)
     ),
     ids as (
-        select reads.day, reads.profile, paper_id
-        from reads
-        join rankings on rankings.profile = reads.profile and rankings.day = of_day
-        union
-        select asked.day, asked.profile, paper_id
-        from asked
-        join previous_rankings using (day, profile)
-        union
-        select day, profile, paper_id
-        from items
-        join rewrite_items using (item)
+        select unnest($named_days::date[]) as day, unnest($named_profiles::varchar[]) as profile,
+            unnest($named::varchar[]) as paper_id
     ),
     hashed as (select paper_id, hash(papers) as value from papers semi join ids using (paper_id)),
     parts as (
@@ -84,9 +76,11 @@ _ROWS = """
         from asked
         join previous_rankings as stored on stored.profile = asked.profile and stored.day = asked.day
         union all
-        select asked.day, asked.profile, 7, hash(stored)
+        select asked.day, asked.profile, 7, hash(arg_max(content, place) ->> '$.keywords.exclude.hard')
         from asked
         join profile_versions as stored on stored.profile = asked.profile
+        group by asked.day, asked.profile
+        having coalesce(arg_max(content, place) ->> '$.keywords.exclude.hard', '[]') <> '[]'
         union all
         select asked.day, asked.profile, 8, hash(stored)
         from asked
@@ -107,6 +101,10 @@ _ROWS = """
         join rewrite_items using (item)
         join accepted_claims as stored using (paper_id)
         union all
+        select distinct asked.day, asked.profile, 15, 1::ubigint
+        from asked
+        semi join day_listings on day_listings.day = asked.day and day_listings.papers is not null
+        union all
         select ids.day, ids.profile, 14, value from ids join hashed using (paper_id)
     )
     select profile, day, part, count(*), sum(value::hugeint)::varchar
@@ -116,10 +114,21 @@ _ROWS = """
 """
 
 
-def inputs_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, str]:
-    """Return fingerprints of all that the digest of each key is made from; nothing for a day without a ranking."""
+def inputs_of_digests(
+    warehouse: Warehouse, named: Mapping[Key, Sequence[str]], *, settings: Settings
+) -> dict[Key, str]:
+    """Return fingerprints of all that digests are made from, by key, each with the papers that its pages name.
+
+    Nothing for a day without a ranking.
+    """
+    pairs = [(key, paper_id) for key, ids in named.items() for paper_id in ids]
+    papers = {
+        "named_days": [day for (_, day), _ in pairs],
+        "named_profiles": [profile for (profile, _), _ in pairs],
+        "named": [paper_id for _, paper_id in pairs],
+    }
     with warehouse.reading() as connection:
-        rows = connection.execute(_ROWS, _key_columns(keys)).fetchall()
+        rows = connection.execute(_ROWS, {**_key_columns([*named]), **papers}).fetchall()
     found: dict[Key, list[object]] = {}
     for profile, day, *values in rows:
         found.setdefault((profile, day), [CODE_VERSION, repr(settings.rewriting), settings.desk_url]).append(values)
@@ -129,13 +138,16 @@ def inputs_of_digests(warehouse: Warehouse, keys: Sequence[Key], *, settings: Se
 def digests_made(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, DigestMade]:
     """Return how these digests were made last."""
     query = """
-        select profile, day, inputs, version
+        select profile, day, inputs, papers, version
         from digest_sets
         semi join (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile) using (day, profile)
     """
     with warehouse.reading() as connection:
         rows = connection.execute(query, _key_columns(keys)).fetchall()
-    return {(profile, day): DigestMade(inputs=inputs, version=version) for profile, day, inputs, version in rows}
+    return {
+        (profile, day): DigestMade(inputs=inputs, papers=tuple(papers), version=version)
+        for profile, day, inputs, papers, version in rows
+    }
 
 
 def keep_digests_made(warehouse: Warehouse, made: Mapping[Key, DigestMade]) -> None:
@@ -143,12 +155,23 @@ def keep_digests_made(warehouse: Warehouse, made: Mapping[Key, DigestMade]) -> N
     if not made or made == digests_made(warehouse, [*made]):
         return
     rows = [
-        {"day": day, "profile": profile, "inputs": each.inputs, "version": each.version}
+        {"day": day, "profile": profile, "inputs": each.inputs, "papers": [*each.papers], "version": each.version}
         for (profile, day), each in made.items()
     ]
     with warehouse.writing() as connection:
-        connection.register("made", pa.Table.from_pylist(rows))
+        connection.register("made", pa.Table.from_pylist(rows, _SCHEMA))
         connection.execute("insert or replace into digest_sets by name select * from made")
+
+
+_SCHEMA = pa.schema(
+    [
+        ("day", pa.date32()),
+        ("profile", pa.string()),
+        ("inputs", pa.string()),
+        ("papers", pa.list_(pa.string())),
+        ("version", pa.string()),
+    ]
+)
 
 
 def _key_columns(keys: Sequence[Key]) -> dict[str, list[object]]:

@@ -25,6 +25,7 @@ from paper_assets.settings import Settings, load_settings
 from paper_assets.stores.documents import replace_retrievals
 from paper_assets.stores.feedback import NewRating, append_ratings
 from paper_assets.stores.paper_merging import merge_papers
+from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rewrite_progress import finish, keep_attempt, keep_decision, replace_set
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.stores.warehouse import Warehouse
@@ -263,6 +264,13 @@ CHANGES: dict[str, tuple[Callable[[Graph], None], bool]] = {
     "another day's ranking": (lambda graph: graph.ranked(date(2026, 3, 5)), False),
     "another profile's ranking": (lambda graph: graph.ranked(TUESDAY, name="meadows"), False),
     "a paper of its list": (lambda graph: graph.papers(TUESDAY, "Frogs at dusk", version=2), True),
+    "an edit that changes no exclusion": (
+        lambda graph: keep_profile(
+            graph.warehouse,
+            Profile(name="ponds", content=profile_content({"interests": {"primary": ["newts"]}}, source="ponds")),
+        ),
+        False,
+    ),
     "a paper of another day": (lambda graph: graph.papers(date(2026, 3, 5), "Elsewhere"), False),
     "an answer": (
         lambda graph: replace_retrievals(

@@ -117,7 +117,9 @@ def fill(warehouse: Warehouse) -> None:
         table = pa.Table.from_pylist([row], schema=ranking_schema())
         header = {"profile_hash": profile.content_hash, "purpose": "general"}
         replace_ranking(warehouse, MONDAY, PROFILE, table, header, inputs=inputs)
-    keep_digests_made(warehouse, {(PROFILE, MONDAY): DigestMade(inputs="rows", version="pages")})
+    keep_digests_made(
+        warehouse, {(PROFILE, MONDAY): DigestMade(inputs="rows", papers=("2601.00001",), version="pages")}
+    )
     append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
     keep_signal(warehouse, PROFILE, "2601.00002", "full text", now=NOW)
     mark_seen(warehouse, PROFILE, ["2601.00003"], now=NOW)

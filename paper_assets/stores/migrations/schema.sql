@@ -362,6 +362,7 @@ create table digest_sets (
     day date not null,
     profile varchar not null,
     inputs varchar not null,
+    papers varchar[] not null, -- that the pages name
     version varchar not null,
     primary key (day, profile)
 );
