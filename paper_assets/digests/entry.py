@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -55,58 +54,23 @@ def contrast_of(header: Mapping[str, Any], places: Mapping[str, int]) -> Contras
     )
 
 
+_MOST_NOTES = 6  # on similar pairs
+
+
 def similar_papers(notes: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> list[str]:
-    """Describe papers that are all similar to each other in one line, from `notes` on pairs of them.
+    """Describe the first pairs of similar papers in one line each, from `notes` on pairs of them.
 
     Listed papers are named by their rank. A pair without a known difference is left out.
     """
-    pairs: dict[frozenset[str], Mapping[str, Any]] = {}
-    for note in notes:
-        pairs.setdefault(frozenset(note["paper_ids"]), note)
-    papers = list(dict.fromkeys(each for note in notes for each in note["paper_ids"]))
-    described: set[frozenset[str]] = set()
-    lines = []
-    for pair, note in pairs.items():
-        if pair in described:
-            continue
-        group = list(dict.fromkeys(note["paper_ids"]))
-        for paper in papers:
-            if paper not in group and all(frozenset((paper, each)) in pairs for each in group):
-                group.append(paper)
-        inside = [frozenset(each) for each in combinations(group, 2)] or [pair]
-        described.update(inside)
-        between = [pairs[each] for each in inside]
-        if differences := _own_traits(group, between):
-            lines.append(_similar(group, between, differences, places))
-    return lines
+    pairs = {frozenset(note["paper_ids"]): note for note in reversed(notes) if note["differentiator"] != NO_DIFFERENCE}
+    return [_similar(note, places) for note in reversed(pairs.values())][:_MOST_NOTES]
 
 
-def _own_traits(group: Sequence[str], notes: Sequence[Mapping[str, Any]]) -> str:
-    """Return what each paper of a group has and no other, as in a note on a pair; empty if nothing is known."""
-    if len(notes) == 1:
-        return "" if notes[0]["differentiator"] == NO_DIFFERENCE else str(notes[0]["differentiator"])
-    own = []
-    for paper in group:
-        first, *others = (_traits_in(note["differentiator"], paper) for note in notes if paper in note["paper_ids"])
-        if traits := [trait for trait in first if all(trait in other for other in others)]:
-            own.append(f"{paper}: {', '.join(traits)}")
-    return "; ".join(own)
-
-
-def _traits_in(differentiator: str, paper: str) -> list[str]:
-    """Return a paper's traits in a differentiator, which has the form `2603.1: dataset, proof; 2603.2: survey`."""
-    traits = dict(each.partition(": ")[::2] for each in differentiator.split("; "))
-    return [trait for trait in traits.get(paper, "").split(", ") if trait]
-
-
-def _similar(
-    group: Sequence[str], notes: Sequence[Mapping[str, Any]], differences: str, places: Mapping[str, int]
-) -> str:
-    named = [f"no. {places[each]}" if each in places else one_line(each) for each in group]
-    traits = [each for each in notes[0]["shared_traits"] if all(each in note["shared_traits"] for note in notes)]
-    shared = f" ({_joined(traits)})" if traits else ""
-    papers = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
-    return f"{sentence(papers)} are similar{shared}. {sentence(_named_by_rank(differences, places))}."
+def _similar(note: Mapping[str, Any], places: Mapping[str, int]) -> str:
+    named = [f"no. {places[each]}" if each in places else one_line(each) for each in note["paper_ids"]]
+    shared = f" ({_joined(note['shared_traits'])})" if note["shared_traits"] else ""
+    differences = sentence(_named_by_rank(note["differentiator"], places))
+    return f"{sentence(' and '.join(named))} are similar{shared}. {differences}."
 
 
 def _named_by_rank(text: str, places: Mapping[str, int]) -> str:

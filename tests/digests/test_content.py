@@ -135,27 +135,6 @@ def test_a_comparison_names_papers_by_their_place() -> None:
     assert found.notes == ("No. 1 and no. 2 are similar (ponds). No. 1: dry; no. 2: wet.",)
 
 
-def test_papers_that_are_all_similar_are_compared_in_one_sentence() -> None:
-    own = {"2603.00001": ["dry"], "2603.00002": ["wet"], "2603.00003": [], "2603.00004": ["cold"]}
-
-    def note(one: str, other: str, *shared: str) -> dict[str, Any]:
-        parts = [f"{each}: {', '.join([*own[each], 'deep'][:2])}" for each in (one, other)]
-        differentiator = "; ".join(part.replace(": deep", ": deep, small") for part in parts)
-        return {
-            "paper_ids": [one, other],
-            "relation": "similar_approach",
-            "shared_traits": ["ponds", *shared],
-            "differentiator": differentiator,
-        }
-
-    first, second, third, fourth = own
-    notes = [note(first, second, "frogs"), note(first, third), note(second, third), note(third, fourth)]
-    found = digest(*(paper(number) for number in range(1, 5)), comparison_notes=notes)
-    assert len(found.notes) == 2, "one for the three, one for the pair"
-    assert found.notes[0].startswith("No. 1, no. 2 and no. 3 are similar (ponds). No. 1: dry")
-    assert found.notes[1].startswith("No. 3 and no. 4 are similar (ponds). No. 3: deep")
-
-
 @pytest.mark.parametrize(
     ("item", "level", "state", "texts"),
     [

@@ -4,7 +4,6 @@ The week shows the lists of the last seven ranked days in one view, with "All se
 """
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,7 +13,6 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -70,7 +68,6 @@ logger = logging.getLogger(__name__)
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
-_PLACE = re.compile(r"\b[Nn]o\. ([0-9]+)")
 _MOST_SEARCHES = 6  # interests offered to search for where the list is empty
 _MOST_ASKED = 2  # lists in which a paper is offered for rating
 _LONGEST_INTEREST = 30  # characters of an interest in a row
@@ -88,7 +85,6 @@ def show_day(request: Request) -> Response:
         "today.html.jinja",
         day=day,
         back=f"/p/{profile}/{day}",
-        with_places=with_places,
         layout=layout,
         no_model=NO_MODEL,
         **values,
@@ -262,24 +258,6 @@ def _labelled(edit: str) -> str:
     for key, label in LABELS.items():
         edit = edit.replace(f"{key}: ", f"{label}: ")
     return edit
-
-
-def with_places(note: str, entries: Sequence[DigestEntry]) -> Markup:
-    """Return a note on listed papers as HTML, each "no. 3" in it a link to that paper, with its title."""
-    by_rank = {entry.rank: entry for entry in entries}
-
-    def link(match: re.Match[str]) -> Markup:
-        entry = by_rank.get(int(match[1]))
-        if entry is None:
-            return escape(match[0])
-        address = Markup('<a href="#paper-{}" title="{}">{}</a>')
-        return address.format(entry.paper_id, entry.title, match[0])
-
-    pieces, position = list[Markup](), 0
-    for match in _PLACE.finditer(note):
-        pieces += [escape(note[position : match.start()]), link(match)]
-        position = match.end()
-    return Markup("").join([*pieces, escape(note[position:])])
 
 
 def _layout(request: Request) -> str:
