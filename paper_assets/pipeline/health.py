@@ -91,8 +91,10 @@ def progress_of_newest(workspace: Workspace, profile: str) -> str | None:
     first = newest - timedelta(days=usable_profile(workspace, profile).content.feed.window_days - 1)
     left = unembedded_count(warehouse, first, newest, model=model)
     unfinished = days_without_vectors(warehouse, model=model)
-    days = {day for day in unfinished if first <= day <= newest} | {newest}
-    days |= {ranked + timedelta(days=back) for back in range(1, (newest - ranked).days)} if ranked else set()
+    # A first list counts its whole window, a later one the days that are new or have grown.
+    since = ranked + timedelta(days=1) if ranked else first
+    days = {day for day in unfinished if first <= day <= newest}
+    days |= {since + timedelta(days=number) for number in range((newest - since).days + 1)}
     total = sum(count for day, count in paper_counts(warehouse).items() if day in days)
     done = f": {total - left:,} of {count_of(total, 'paper')} embedded" if left else ""
     return f"ranking {newest:%A}{done}"
