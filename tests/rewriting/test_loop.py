@@ -366,7 +366,8 @@ def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
 ) -> None:
     [item] = opened(warehouse)
     for number, score, shown in ((1, 80, ("x", "y")), (2, 99, ("y", "z"))):
-        assert keep_attempt(warehouse, item.item, replace(attempt(number, score), examples=shown, unchecked=0))
+        checked = replace(attempt(number, score), examples=shown, unchecked=0, disputed=(f"{number}",))
+        assert keep_attempt(warehouse, item.item, checked)
     examples: list[str] = []
 
     def kept(archive: object, item: object, attempt: object, *, shown: list[str], **rest: object) -> Archived:
