@@ -116,7 +116,7 @@ def test_an_answer_shows_nothing_unsupported_costs_at_most_what_was_said_and_is_
     )
     prepared = prepare_question(context, question, QuestionOptions())
     answer = answer_question(context, prepared, QuestionOptions())
-    model_server.shown.append(answer_as_markdown(answer, context.warehouse))
+    model_server.shown += [answer_as_markdown(answer, context.warehouse, bibtex=False), *answer.notes]
     assert (answer.calls, answer.input_tokens) <= (prepared.estimate.calls, prepared.estimate.input_tokens)
     assert answer.output_tokens <= prepared.estimate.output_tokens and len(model_server.exchanges) <= answer.calls
     source = " ".join([question, *(f"{each.title} {each.abstract}" for each in papers)])
