@@ -240,11 +240,13 @@ def beside(corpus: Corpus, rounds: int) -> dict[str, float]:
 
 _COLD = """
 import sys, resource
+from dataclasses import replace
 from pathlib import Path
 from benchmarks.search import corpus_in
 from paper_assets.retrieval.desk_search import search_desk
 from paper_assets.retrieval.search_query import parse_search_query
-search_desk(corpus_in(Path(sys.argv[1])), parse_search_query(sys.argv[2]), profile=None)
+corpus = replace(corpus_in(Path(sys.argv[1])), index=None)  # as `find`: `open_corpus(once=True)`
+search_desk(corpus, parse_search_query(sys.argv[2]), profile=None)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
 """
 
