@@ -105,7 +105,7 @@ def shown(text: str) -> str:
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", FORMATS)
 @given(data=st.data())
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_recorded_papers_come_back_field_by_field_and_each_once(
     shared_data: Path, tmp_path: Path, name: str, data: st.DataObject
 ) -> None:

@@ -145,7 +145,7 @@ def test_a_new_category_makes_the_recent_days_due_again(tmp_path: Path) -> None:
         assert len(due_days(workspace.warehouse, wider.settings, now + timedelta(minutes=1))) > 4
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 2)  # each takes a second
 @given(arrivals=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), min_size=1, max_size=14))
 def test_whatever_the_order_of_arrivals_a_paper_is_in_the_first_list_after_its_arrival_and_in_no_other(
     arrivals: list[tuple[int, int]],

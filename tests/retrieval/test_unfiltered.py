@@ -41,7 +41,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @given(library=libraries, asked=questions)
-@settings(max_examples=6)
+@settings(max_examples=settings().max_examples // 2)
 def test_both_ways_give_the_same_answer(shared: Corpus, library: Any, asked: Any) -> None:
     documents = [
         document(f"d{number:02}", text, **({"access_level": "private", "owner": "me"} if number % 4 == 3 else {}))

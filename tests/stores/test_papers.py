@@ -233,7 +233,7 @@ def acceptable(incoming: list[Paper], before: Paper | None, *, from_api: bool) -
     return newest
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(known=st.lists(records, max_size=5), stream=st.lists(records, max_size=12), data=st.data())
 def test_a_merge_follows_the_plain_rule_and_not_the_order_of_the_lines(
     tmp_path_factory: pytest.TempPathFactory, known: list[Paper], stream: list[Paper], data: st.DataObject
