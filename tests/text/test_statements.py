@@ -65,6 +65,7 @@ READ = [
     ("- query plans\n- joins\n  - not for streams", ["query plans", "joins"], ["streams"]),
     ("parsing, except when it is about Latin; joins, unless they are slow", ["parsing", "joins"], ["Latin"]),
     ("In 2019 I received my PhD from Tori Park and now lead a group. I study tree kernels.", ["tree kernels"], []),
+    ("Previously I worked in Tori Park. I would be glad to get papers about tree kernels.", ["tree kernels"], []),
     ("Wichtig sind mir auch Retrieval, keine Tabellen und keine Charts.", ["Retrieval"], ["Tabellen", "Charts"]),
     ("Je m'intéresse au self-supervised learning, mais pas à la musique.", ["self-supervised learning"], ["musique"]),
     ("음성 합성에 관심이 있습니다. 음악에는 관심이 없습니다.", ["음성 합성"], ["음악"]),
