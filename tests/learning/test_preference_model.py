@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.learning.preference_model import (
@@ -46,7 +46,6 @@ def test_the_most_telling_words_are_those_of_the_liked_topic_and_of_the_other() 
     assert (set(up), set(down)) == ({"graph", "road"}, {"speech", "voice"})
 
 
-@settings(max_examples=20, deadline=None)
 @given(count=st.integers(1, 25), seed=st.integers(0, 1000), share=st.floats(0, 1))
 def test_the_dual_is_the_maximum_of_the_posterior(count: int, seed: int, share: float) -> None:
     """The gradient of log likelihood plus log prior is 0 there: a = w (t - p) (Rasmussen & Williams 2006, 3.4)."""
@@ -69,7 +68,6 @@ def test_a_guess_to_begin_with_changes_the_time_and_not_the_result() -> None:
     assert found[0] == pytest.approx(found[1], abs=1e-7)
 
 
-@settings(max_examples=20, deadline=None)
 @given(count=st.integers(1, 25), seed=st.integers(0, 1000), share=st.floats(0, 1))
 def test_bias_and_slope_alone_are_the_dual_with_their_covariance(count: int, seed: int, share: float) -> None:
     rated = reader(count + 5, seed=seed, lots=share)

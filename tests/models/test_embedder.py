@@ -98,7 +98,7 @@ def in_order(embedder) -> np.ndarray:
     return embedder.encode(MANY)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.permutations(range(len(MANY))))
 def test_the_vectors_do_not_depend_on_the_order_of_the_texts(embedder, in_order, order):
     np.testing.assert_array_equal(embedder.encode([MANY[i] for i in order]), in_order[order])

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.ranking.calibration import standard_calibration
@@ -161,7 +161,6 @@ def test_what_an_interest_finds_does_not_depend_on_the_others_or_their_order(oth
         assert np.array_equal(scores(papers, other, interest)[:, 1], alone)
 
 
-@settings(max_examples=25)
 @given(papers=some_papers, asked=some_texts)
 def test_scores_agree_with_the_plain_ones(papers: list[Paper], asked: list[str]) -> None:
     plain = [plain_relevance.word_scores(papers, text) for text in asked]

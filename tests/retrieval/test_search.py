@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
@@ -103,7 +103,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @given(library=libraries, asked=questions)
-@settings(max_examples=15)
 def test_a_search_gives_what_looking_at_every_document_gives(shared: Corpus, library: Any, asked: Any) -> None:
     compare(shared, library, asked)
 

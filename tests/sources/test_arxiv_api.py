@@ -232,7 +232,7 @@ def test_a_comment_in_the_xml_does_not_cut_a_text_off():
     assert [paper.title for paper in parse_feed(body).papers] == [paper.title for paper in THREE]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=4), st.integers(0, 6))
 def test_whatever_pages_come_the_papers_are_as_many_as_announced(polite, pages, total):
     papers = [invented_paper(number, DAY) for number in range(6)]
