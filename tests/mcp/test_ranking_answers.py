@@ -13,7 +13,7 @@ from paper_assets.interfaces.cli.run import show_ranking
 from paper_assets.interfaces.ranking_answers import brief_ranking, explanation, shown_ranking
 from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import load_profile
-from paper_assets.stores.harvests import keep_listing, was_fetched
+from paper_assets.stores.harvests import follow_days, keep_listing, was_fetched
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import ranking
@@ -40,6 +40,7 @@ def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons
 
 def test_a_day_that_was_never_fetched_is_not_a_day_without_papers(tmp_path: Path) -> None:
     desk, day = ranked_desk(tmp_path, papers_a_day=0), date.fromisoformat(DAYS[-1])
+    follow_days(desk.warehouse, [day], source="arxiv")  # as a fetch that was killed before its answer leaves it
     for _ in range(2):
         shown = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)
         brief = brief_ranking(desk.warehouse, "traffic", day)
