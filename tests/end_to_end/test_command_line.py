@@ -141,9 +141,10 @@ def test_importing_the_same_file_again_changes_nothing(desk: Desk) -> None:
     assert desk.state() == before
 
 
-def test_explain_says_what_each_dimension_brought_and_what_was_missing(desk: Desk) -> None:
-    listed = desk.run("explain", "graphs", "2603.00103v1")
-    assert "relevance to your interests" in listed.lower()
+def test_explain_gives_the_reason_the_numbers_on_request_and_what_was_missing(desk: Desk) -> None:
+    listed, numbered = (desk.run("explain", "graphs", "2603.00103v1", *more) for more in ((), ("--numbers",)))
+    assert "Place " in listed and "on topic" not in listed
+    assert "The match is " in numbered and "on topic" in numbered
     left_out = json.loads(desk.run("explain", "graphs", "2603.00104", "--json"))
     assert not left_out["score"]["shown"]
     assert "Not in the list: it is possible, and all 2 places went to better matches." in left_out["why"]
