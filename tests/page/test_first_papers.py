@@ -99,8 +99,8 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
     before = paper_counts(desk.warehouse)[day]
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked, "nothing is asked twice after one announcement"
-    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcement
-        connection.execute("update day_listings set asked_at = asked_at - interval 2 days")
+    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcements
+        connection.execute("update day_listings set asked_at = asked_at - interval 4 days")
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked + 2
     assert paper_counts(desk.warehouse)[day] == before + 1
