@@ -26,7 +26,7 @@ def plain_clauses(sentence: str) -> list[str]:
         return [f"not interested in {given['topic']}"]
     separator = "enumeration" if expression("verdicts").search(sentence) else "boundary"
     parts = [part.strip(" ,") for part in expression(separator).split(sentence) if part.strip()]
-    plain = [_plain(part) for part in parts]
+    plain = [_plain(part, alone=len(parts) == 1) for part in parts]
     if plain == [None] * len(parts):
         return [sentence]
     clauses = [part if clause is None else clause for part, clause in zip(parts, plain, strict=True)]
@@ -46,11 +46,11 @@ def is_opinion(text: str) -> bool:
     return all(any(word in word_list(name) for name in _OF_OPINIONS) for word in _words(text))
 
 
-def _plain(clause: str) -> str | None:
+def _plain(clause: str, *, alone: bool) -> str | None:
     """Return a clause with its opinion as a short phrase before its topic; None if it gives none."""
     if expression("past").match(clause):
         return ""
-    if match := expression("verdict").match(clause):
+    if (match := expression("verdict").match(clause)) and (match["mark"] or not alone):
         return _phrase(match["rest"]) + str(match["topic"])
     if match := expression("kept_out").match(clause):
         return f"not interested in {match['topic']}"

@@ -73,6 +73,9 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
         items = [replace(item, text=f"not {item.text}") if item.mark == "-" else item for item in items]
     for item in items:
         mode = _read_item(item, mode, found)
+    if expression("phrase").fullmatch(cleaned.strip()) and not any(mode.wanted for _, mode, _ in found.topics.values()):
+        found.topics.clear()  # "skip connections": a phrase that denies nothing is a topic
+        found.add(cleaned.strip(), Mode())
     return _reading(found, notes)
 
 
@@ -234,7 +237,7 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
         heading = last.rstrip(": ")
         return _heading_mode(heading, Mode()) or _described(heading, Mode())
     text = re.sub(r"\s+/\s+", "; ", text)
-    text = re.sub(r"\?\s+(no|never|yes)\b(?:,?\s+(?:thanks|thank you|please))?", r" \1", text, flags=re.IGNORECASE)
+    text = re.sub(r"\?\s+(no|never|yes)\b(?:,?\s+(?:thanks|thank you|please))?", r": \1", text, flags=re.IGNORECASE)
     if _heading_mode(text.partition(" - ")[0], Mode()):
         text = text.replace(" - ", ": ", 1)
     text = text.replace(" - ", "; ") if " - " in text and (": " in text or text.count(" - ") > 1) else text
@@ -291,11 +294,8 @@ def _clauses(sentence: str, mode: Mode) -> Iterator[tuple[bool, bool, str, bool]
     """Yield the clauses with (wanted, mild, text, only the first of its topics is excluded)."""
     wanted, mild, at, first_only = mode.wanted, mode.mild, 0, False
     while at <= len(sentence):
-        triggers = [
-            each
-            for each in (expression("excludes").search(sentence, at), expression("bare").search(sentence, at))
-            if each
-        ]
+        found = (each for name in ("excludes", "bare") for each in expression(name).finditer(sentence, at))
+        triggers = (each for each in found if not sentence.startswith("-", each.end()))  # "skip-gram"
         trigger = min(triggers, key=lambda each: (each.start(), -each.end()), default=None)
         resumed = expression("resumes").search(sentence, at) if not wanted and mode.wanted else None
         if resumed and (trigger is None or resumed.start() < trigger.start()):

@@ -218,3 +218,24 @@ def test_a_topic_stays_as_it_is_and_nothing_becomes_empty(interest: str) -> None
 )
 def test_a_text_of_nothing_but_introductions_ends(part: str) -> None:
     assert topic_in(part * 1_000).strip()
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "skip connections in residual networks",
+        "skip-gram embeddings",
+        "avoiding catastrophic forgetting",
+        "removing bias from embeddings",
+        "less data-hungry models",
+        "irrelevant feature elimination",
+        "learning to say no",
+        "no-code tools",
+        "leave-one-out cross-validation",
+        "out of domain generalization",
+        "hidden Markov models",
+        "does scaling help",
+    ],
+)
+def test_a_topic_that_begins_like_an_exclusion_is_wanted(topic: str) -> None:
+    assert (read_statement(topic).wanted, read_statement(topic).avoid) == ((topic,), ())
