@@ -74,8 +74,8 @@ RankingRunConfig: Any = create_model(
 class PapersRunConfig(RunConfig):
     """How one run accepts the answers of a source."""
 
-    accept_fewer: bool = Field(
-        default=False,
+    accept_fewer: bool | None = Field(
+        default=None,
         description="Accept an answer with far fewer papers than are stored for the day, and remove the missing ones.",
     )
 

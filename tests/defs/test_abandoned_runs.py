@@ -77,16 +77,16 @@ def test_a_run_at_work_keeps_its_status(instance: dg.DagsterInstance) -> None:
     assert {status(instance, each) for each in (alive, elsewhere, unnamed)} == {DagsterRunStatus.STARTED}
 
 
-def test_a_run_that_reaches_no_process_has_ended_after_some_minutes_and_one_in_the_queue_has_not(
+def test_a_run_that_reaches_no_process_has_ended_after_some_minutes_and_one_that_waits_has_not(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starting = begun(instance, {}, status=DagsterRunStatus.STARTING)
-    queued = begun(instance, {}, status=DagsterRunStatus.QUEUED)
+    waiting = begun(instance, {}, status=DagsterRunStatus.NOT_STARTED)
     assert fail_abandoned_runs(instance) == []
     now = time.time()
     monkeypatch.setattr("paper_assets.defs.abandoned_runs.time.time", lambda: now + 1_000)
     assert fail_abandoned_runs(instance) == [starting]
-    assert status(instance, queued) is DagsterRunStatus.QUEUED
+    assert status(instance, waiting) is DagsterRunStatus.NOT_STARTED
 
 
 def test_a_command_that_is_stopped_leaves_its_run_cancelled(instance: dg.DagsterInstance) -> None:

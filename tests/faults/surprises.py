@@ -65,7 +65,7 @@ PLANTS: Mapping[str, tuple[str, str]] = {
     "ranking is prepared": ("pipeline.gatekeeper", "ranking_work"),
     "queries are built": ("pipeline.rankings", "profile_queries"),
     "task is built": ("pipeline.rankings", "day_task"),
-    "papers are ranked": ("pipeline.rankings", "rank"),
+    "papers are ranked": ("pipeline.gatekeeper", "rank"),
     "ranking is stored": ("pipeline.rankings", "replace_ranking"),
     "ranking file is written": ("pipeline.rankings", "keep_file"),
     "questions are answered": ("pipeline.retrievals", "keep_retrievals"),

@@ -63,6 +63,7 @@ def hash_of(one: Paper) -> int:
 
 @given(papers=papers(), profile=profiles(), seed=seeds, with_model=st.booleans())
 def test_ranking_agrees_with_the_plain_one(papers: list[Paper], profile: Profile, seed: int, with_model: bool) -> None:
+    assume(len({(one.title, one.abstract) for one in papers}) == len(papers))  # copies are tested separately
     options = profile.content.ranking
     fused = options.interest_mode != "seed"
     assume(not (fused and with_model and options.purpose == "idea_generation"))  # variety is tested separately

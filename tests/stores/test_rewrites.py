@@ -134,13 +134,13 @@ def test_an_attempt_is_kept_only_as_the_next_one_of_an_open_item(warehouse: Ware
 
 
 def test_only_the_first_decision_on_the_last_attempt_counts(warehouse: Warehouse) -> None:
-    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW, written=1)
     keep_attempt(warehouse, "a", attempt(1, 88))
-    assert keep_decision(warehouse, "a", 1, "retry", now=NOW)
-    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
+    assert keep_decision(warehouse, "a", 1, "retry", now=NOW, written=1)
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW, written=1)
     keep_attempt(warehouse, "a", attempt(2, 88))
-    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW)
-    assert keep_decision(warehouse, "a", 2, "accept", now=NOW)
+    assert not keep_decision(warehouse, "a", 1, "accept", now=NOW, written=1)
+    assert keep_decision(warehouse, "a", 2, "accept", now=NOW, written=2)
     assert rewrite_item(warehouse, "a").decisions == {1: "retry", 2: "accept"}
 
 

@@ -117,7 +117,7 @@ def _collected(
     headers = {name: ranking_header(warehouse, day, name) for name, day in last.items()}
     # Without a configured model nothing is missing.
     held["unrefined"] = {
-        name: each["llm_note"] for name, each in headers.items() if each["llm_model"] and each["llm_note"]
+        name: each["llm_note"] for name, each in headers.items() if each.get("llm_model") and each.get("llm_note")
     }
     learned = model_inputs(warehouse)
     held["learning"] = {
