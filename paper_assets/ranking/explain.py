@@ -21,6 +21,7 @@ from paper_assets.settings import ScoringConfig
 from paper_assets.text.numbers import percent
 from paper_assets.text.sentences import cut_with_ellipsis
 from paper_assets.text.statements import topic_in
+from paper_assets.text.tex import readable
 from paper_assets.text.words import asks, commonest_forms, normal_form, singular, words_in
 from paper_assets.weights import DIMENSIONS
 
@@ -104,7 +105,7 @@ def reason(
     """
     nearest, parts = row.get("nearest"), list[str]()
     if nearest and nearest_is_liked(row):
-        parts.append(f"like “{cut_with_ellipsis(nearest, _MOST_OF_A_TOPIC)}”, which you like")
+        parts.append(f"like “{cut_with_ellipsis(readable(nearest), _MOST_OF_A_TOPIC)}”, which you like")
     elif nearest:
         parts += _topic_found(nearest, texts)
     if row["paper_id"] in (header.get("interest_places") or {}):
@@ -123,7 +124,7 @@ _BRIEF = {"CODE_AVAILABLE": "code", "PROJECT_PAGE": "project page", "SURVEY": "s
 def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     """Return where an interest, or else which of its words, are in title and abstract, and which are in neither."""
     interest = topic_in(interest)
-    topic = cut_with_ellipsis(interest, _MOST_OF_A_TOPIC)
+    topic = cut_with_ellipsis(readable(interest), _MOST_OF_A_TOPIC)
     if texts is None:
         return [f"near to {topic}"]
     phrase = f" {normal_form(interest)} "

@@ -250,7 +250,7 @@ def test_a_mail_is_text_and_inline_styles_and_no_link_leads_to_this_machine(out:
     linked = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=public)
     assert all(f"https://desk.example.org/p/ponds/{MONDAY}" in part for part in (linked.html, linked.text))
     for entry in found.digest.entries:  # a sentence for each paper comes before the first paper
-        assert found.text.index(str(entry.title)) < found.text.index("arXiv: ")
+        assert found.text.index(str(entry.title)) < found.text.index("https://arxiv.org/pdf")
 
 
 @pytest.mark.parametrize(
