@@ -51,6 +51,7 @@ from paper_assets.stores.warehouse import Warehouse
 LIMIT, COLD_LIMIT = 0.3, 2.0  # seconds, warm and in a new process
 PROFILE = "reader"
 CATEGORIES = ("cs.CL", "cs.LG", "cs.CV", "cs.AI", "stat.ML", "math.OC", "hep-th", "cs.RO")
+PEOPLE = 30_000  # who write three to a paper
 DAYS = 90  # the papers are of January to March 2026
 AT_ONCE = 10_000
 FILTERS: Mapping[str, Any] = {
@@ -95,6 +96,7 @@ def papers(count: int) -> Iterator[Paper]:
         size = min(AT_ONCE, count - start)
         drawn = words[np.minimum(chance.zipf(1.3, size=(size, 68)), len(words)) - 1]
         days = chance.integers(0, DAYS, size).tolist()
+        names = chance.integers(0, PEOPLE, (size, 3)).tolist()
         first, step, primary = (chance.integers(least, 8, size).tolist() for least in (0, 1, 0))
         for at in range(size):
             month, number = divmod(start + at, 50_000)
@@ -102,7 +104,7 @@ def papers(count: int) -> Iterator[Paper]:
                 paper_id=f"{10 + month // 12:02d}{month % 12 + 1:02d}.{number:05d}",
                 title=" ".join(drawn[at, :8]),
                 abstract=" ".join(drawn[at, 8:]),
-                authors=("A. Author",),
+                authors=tuple(f"Ada Name{number}" for number in names[at]),
                 published=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=days[at]),
                 categories=(CATEGORIES[first[at]], CATEGORIES[(first[at] + step[at]) % 8]),
                 primary_category=CATEGORIES[primary[at]],
@@ -164,14 +166,16 @@ _TOPICS = (
 def queries(corpus: Corpus) -> Mapping[str, str]:
     """Return a query of each kind, of words that occur in the papers."""
     with corpus.warehouse.reading() as connection:
-        [(title,)] = connection.execute("select title from papers where paper_id = '1001.00007'").fetchall()
+        [(title, name)] = connection.execute(
+            "select title, authors[1] from papers where paper_id = '1001.00007'"
+        ).fetchall()
     words = title.split()
     return {
         "words": " ".join(words[:4]),
         "many words": title,
         "a phrase": f'"{words[2]} {words[3]}"',
         "words and a category": f"{words[0]} {words[5]} category:cs.CL",
-        "words and an author": f"{words[0]} {words[5]} author:Author",
+        "words and an author": f"{words[0]} {words[5]} author:{name.split()[1]}",
         "words and days": f"{words[0]} {words[5]} from:2026-02 to:2026-02",
         "words, unseen": f"{words[0]} {words[5]} is:unseen",
         "filters alone": "category:cs from:2026-03-01",
