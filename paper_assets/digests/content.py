@@ -44,7 +44,7 @@ from paper_assets.text.cleaning import one_line
 
 def window(papers: int, *, new: int, days: int | None, fetched: bool = True) -> str:
     """Return how many papers of the window are new since the list before. `days` of the window; None: it is not known.
-    `fetched`: a source was asked about the day.
+    `fetched`: the day was requested from a source.
     """
     if not fetched:
         before = f" {window(papers, new=new, days=days)}" if papers else ""

@@ -68,7 +68,7 @@ def why(
     texts: tuple[str, str] | None = None,
     numbers: bool = True,
 ) -> list[str]:
-    """Explain a row in sentences: its place, the reason, what is missing, and the numbers if they are asked for.
+    """Explain a row in sentences: its place, the reason, what is missing, and with `numbers` the sum.
 
     `scored` is the number of ranked papers. `missing` is the sentence for a paper that is not in the list
     (`what_was_missing`). `texts` are title and abstract, in which the words of the interest are looked up (None: no

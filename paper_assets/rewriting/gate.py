@@ -92,7 +92,7 @@ def stop_reasons(item: NewItem, text: str, *, fit: TopicFit | None = None) -> tu
 
 
 def most_asked(level: str) -> int:
-    """Return how many sentences of a rewrite a model is asked about: as many as a text that is not too long has."""
+    """Return the most sentences of a rewrite that a model checks: the number in the longest text that is accepted."""
     return round(_LONGER * persona(level).words[1] / _WORDS_A_SENTENCE)
 
 

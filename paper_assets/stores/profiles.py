@@ -259,10 +259,10 @@ def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str
 
 
 def texts_of_one_profile(warehouse: Warehouse, name: str, texts: Collection[str], others: Collection[str]) -> set[str]:
-    """Return the texts of a profile, stored ones too, by which it can be recognised.
+    """Return the texts of a profile, stored versions included, that identify it.
 
-    These occur neither in a text of `others` or of another stored profile nor in the title or abstract of a stored
-    paper: what repeats "agents" is not about one reader.
+    They occur in no text of `others`, in no other stored profile, and in no title or abstract of a stored paper:
+    "agents" identifies no reader.
     """
     if not is_present(warehouse.path):
         return set(texts)

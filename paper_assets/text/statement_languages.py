@@ -72,8 +72,8 @@ _OTHER_SCRIPTS = frozenset(("ar", "bg", "bn", "el", "fa", "he", "hi", "ru", "th"
 
 
 def read_foreign(sentence: str, mode: Mode, found: Found) -> bool:
-    """Read a sentence in one of the languages with a grammar above; return whether it is in one. A sentence without a
-    word of English is in the statement's language.
+    """Read a sentence in one of the languages with a grammar above; return whether it is in one. A sentence without an
+    English function word counts as written in the statement's language.
     """
     is_english = word_list("english") & set(re.findall(r"[^\W\d_]+", sentence.casefold()))
     grammar = _grammars().get(statement_language(sentence) or (not is_english and found.language) or "")

@@ -69,7 +69,7 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
     language = statement_language(cleaned)
     found, mode = Found(categories=categories or {}, language=language), Mode()
     items = list(_items(_without_letter(cleaned.translate(_SAME))))
-    if {"+", "-"} <= {item.mark for item in items}:  # a list of what is wanted and what is not
+    if {"+", "-"} <= {item.mark for item in items}:  # a list of wanted and unwanted topics
         items = [replace(item, text=f"not {item.text}") if item.mark == "-" else item for item in items]
     for item in items:
         mode = _read_item(item, mode, found)

@@ -228,7 +228,7 @@ def _show(warehouse: Warehouse, item: str, config: RewritingConfig, *, as_json: 
         say(current.note)
     if note and current.kept == state.attempt:
         command = f"paper-assets rewrite {current.paper_id} --level {current.target_level}"
-        say(f"accept it if the original says so: {command} --accept {state.attempt}")
+        say(f"accept it if the original states the same: {command} --accept {state.attempt}")
     if state.decision_required:
         claims = unaccepted(shown.unsupported, current.accepted)
         release = f", --release {shlex.quote(claims[0])}" if claims else ""

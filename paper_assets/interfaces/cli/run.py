@@ -110,7 +110,7 @@ def _current_lists(only: str | None, day: date | None) -> list[dict[str, Any]] |
 
 
 def warn_of_faults(profiles: ProfilesFound, only: str | None) -> None:
-    """Name the profiles that cannot be read, unless one was asked for."""
+    """Name the profiles that cannot be read, unless the run is for one profile (`only`)."""
     for fault in profiles.faults.values() if only is None else ():
         warn(f"skipped profile: {fault}")
 

@@ -185,7 +185,7 @@ def make_profile(request: Request) -> Response:
     notes += [f"Note: {note}." for note in (*filter(None, remarks), *created.notes[:3])]
     watch = ""
     if request.state.form.get("fetch"):
-        with suppress(InvalidInput):  # another command is running; the page says so and has the button
+        with suppress(InvalidInput):  # another command is running; the next page shows it and has a button to fetch
             title = f"Fetching papers for {title or name}"
             background.begin(desk.settings.home, desk.environ, [*FETCH, "--profile", name], title=title, profile=name)
             watch = "?watch=1"
