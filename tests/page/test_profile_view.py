@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Dialog, expect
+from playwright.sync_api import Browser, Dialog, Route, expect
 from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.models.embedder import load_embedder
@@ -20,6 +20,7 @@ from tests.page.browser import axe_script, keep_picture, serious_findings, small
 from tests.page.in_process import page_client
 from tests.page.invented_desk import CONTENT, LATEST, PROFILE, Page
 from tests.rewriting.scripted import NOW
+from tests.waiting import until
 
 
 def file_of(page: Page) -> Path:
@@ -87,6 +88,20 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
     finally:
         file_of(page_of_a_year).write_bytes(before[1])
         ranked_by_a_run(desk)
+
+
+def test_an_edit_that_is_faster_than_the_script_is_previewed_and_not_lost(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    scripts: list[Route] = []
+    with visitor(browser) as page:
+        page.route("**/desk.js", lambda route: scripts.append(route))  # it comes once the reader has typed
+        page.goto(f"{page_of_a_year.today}/profile", wait_until="commit")
+        page.get_by_label("Main interests").fill("speech recognition for rare languages")
+        until(lambda: page.evaluate("1") and scripts)  # evaluating lets events in
+        scripts[0].continue_()
+        expect(page.locator("#preview")).to_contain_text("Speech recognition")
+        expect(page.get_by_text("Unsaved changes")).to_be_visible()
 
 
 def test_a_wrong_value_is_refused_and_marked_at_its_field(page_of_a_year: Page, browser: Browser) -> None:

@@ -325,9 +325,18 @@ function showEdited() {
   if (note) note.hidden = !edited();
 }
 
-if (editForm()) {
-  typed = editForm().dataset.refused === "true" ? "" : fields(editForm()).toString();
+function previewSoon(form) {
   showEdited();
+  clearTimeout(waiting);
+  waiting = setTimeout(() => preview(form), 700);
+}
+
+if (editForm()) {
+  const sent = editForm().cloneNode(true); // as the desk sent it: on a busy machine a reader types before this script runs
+  sent.reset();
+  typed = editForm().dataset.refused === "true" ? "" : fields(sent).toString();
+  showEdited();
+  if (fields(editForm()).toString() !== fields(sent).toString()) previewSoon(editForm());
   window.addEventListener("beforeunload", (event) => { if (edited()) event.preventDefault(); });
   editForm().addEventListener("submit", (event) => {
     if (!event.defaultPrevented && !(event.submitter && event.submitter.id === "see")) typed = null; // it is being saved
@@ -338,10 +347,7 @@ if (editForm()) {
 
 document.addEventListener("input", (event) => {
   const form = event.target.form;
-  if (!form || !form.dataset.preview) return;
-  showEdited();
-  clearTimeout(waiting);
-  waiting = setTimeout(() => preview(form), 700);
+  if (form && form.dataset.preview) previewSoon(form);
 });
 
 // Updates: a new ranking or a rewrite that went on replaces the view; ratings of another tab replace their papers.
