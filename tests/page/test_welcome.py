@@ -16,6 +16,7 @@ from paper_assets.setup import matches
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from tests.desk import Desk, week
+from tests.loopback_llm import fault, loopback_llm, says
 from tests.page.browser import axe_script, keep_picture, serious_findings, visitor
 from tests.page.in_process import TOKEN, page_client
 from tests.page.invented_desk import DAYS, served
@@ -72,6 +73,30 @@ def test_a_text_is_read_into_entries_that_are_corrected_before_the_profile_is_ma
     content = desk.content("mine")
     assert content["interests"] == {"primary": ["speech recognition"], "avoid": ["music generation", "pop songs"]}
     assert content["statement"] == text and "preferred_authors" not in content
+
+
+def test_a_language_model_reads_the_words_where_one_is_set_up_and_its_failure_leaves_the_rules_reading(
+    desk: Desk, client: TestClient
+) -> None:
+    words = "Quantisierung von Netzen, keine Arbeiten über Musik."
+    assert 'value="model"' not in client.get("/welcome").text, "no model is set up"
+    topics = {name: [] for name in ("secondary", "exploratory", "less", "authors")}
+    answers = [says({**topics, "primary": ["quantization of networks"], "avoid": ["music"]}), fault(401, "no such key")]
+    with (
+        loopback_llm(lambda request: answers.pop(0)) as server,
+        page_client(desk, **server.environ("openai")) as asking,
+    ):
+        form = {"token": TOKEN, "reader": "model"}
+        assert 'name="reader" value="model"' in asking.get("/welcome").text
+        read = asking.post("/welcome/read", data={**form, "interests": words}).text
+        assert '<input name="interests" value="quantization of networks"' in read
+        assert "ooking for: the rules read Quantisierung von Netzen, the model quantization of networks" in read
+        made = {"token": TOKEN, "read": "yes", "statement": words, "interests": "quantization", "name": "mine"}
+        asking.post("/welcome", data=made)
+        other = "Trees that learn, but no forests."
+        kept = asking.post("/p/mine/profile/read", data={**form, "statement": other}).text
+        assert "he language model could not read it: " in kept and "Trees that learn</textarea>" in kept
+        assert len(server.requests) == 2
 
 
 def test_an_example_is_liked_or_becomes_a_topic_to_avoid(desk: Desk, client: TestClient) -> None:

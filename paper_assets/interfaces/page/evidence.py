@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
-from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, LLMNotConfigured, NotComputed
+from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import (
     Desk,
@@ -24,8 +24,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.display import as_sentence, isolate
 from paper_assets.interfaces.page.liked_form import FieldFault
-from paper_assets.interfaces.page.settings_form import environ_of
-from paper_assets.models.llm_config import llm_config
+from paper_assets.interfaces.page.settings_form import missing_model
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.pipeline.retrievals import ask
 from paper_assets.profile import Profile, read_json
@@ -216,17 +215,6 @@ def _answer(
 
 def _key(profile: str, day: date, typed: dict[str, str]) -> tuple[object, ...]:
     return profile, day, *typed.values()
-
-
-def missing_model(desk: Desk) -> str | None:
-    """Return what a stored note says where no language model is set up; None where one is."""
-    try:
-        llm_config(environ_of(desk))
-    except LLMNotConfigured as fault:
-        return str(fault)
-    except LLMError:
-        pass
-    return None
 
 
 def _without_variables(answer: EvidenceEntry, missing: str | None) -> EvidenceEntry:

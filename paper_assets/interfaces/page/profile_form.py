@@ -21,11 +21,11 @@ from starlette.responses import Response
 from paper_assets.digests.content import change_set
 from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
+from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import as_sentence, isolate, readable_title
-from paper_assets.interfaces.page.settings_form import is_kept_running
+from paper_assets.interfaces.page.settings_form import environ_of, is_kept_running, missing_model
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
@@ -36,11 +36,12 @@ from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.categories import categories_by_name
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
+from paper_assets.setup.model_reading import read_by_model, reading_model
 from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
-from paper_assets.text.statements import read_statement
+from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statement
 from paper_assets.weights import DIMENSIONS
 
 Kind = Literal["text", "lines", "number", "real", "switch", "choice", "several", "papers"]
@@ -355,11 +356,23 @@ _READ_INTO = {
 }
 
 
+def reading_of(request: Request, text: str) -> Reading:
+    """Read a statement by the rules, and by the language model where its button was pressed; notes say what differs."""
+    desk, reading = desk_of(request), read_statement(text, categories=categories_by_name())
+    if request.state.form.get("reader") != "model":
+        return reading
+    try:
+        ask = reading_model(environ_of(desk), desk.warehouse)
+        return read_by_model(text[:LONGEST_STATEMENT], reading, ask=ask)
+    except LLMError as fault:
+        return replace(reading, notes=(*reading.notes, f"the language model could not read it: {fault}"))
+
+
 def read_words(request: Request) -> Response:
     """Show the form with what the reader's own words say added to its fields; stores nothing."""
     submitted = request.state.form
     values = submitted_values(submitted)
-    reading = read_statement(values["statement"], categories=categories_by_name())
+    reading = reading_of(request, values["statement"])
     for name, part in _READ_INTO.items():
         found = [entry for entry in getattr(reading, part) if part != "avoid" or entry not in reading.less]
         values[name] = "\n".join(dict.fromkeys([*values[name].splitlines(), *found]))
@@ -421,6 +434,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         faults=form.faults,
         fault=form.fault,
         preview=form.preview,
+        has_model=missing_model(desk) is None,
         latest=day,
         again=rank_again_state(request, profile, day),
         warnings=[one_line(line) for line in header.get("warnings", ())],

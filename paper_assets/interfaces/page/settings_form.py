@@ -101,6 +101,17 @@ def environ_of(desk: Desk) -> KeptEnvironment:
     return kept_environment(desk.environ, desk.settings.home, now)
 
 
+def missing_model(desk: Desk) -> str | None:
+    """Return what a stored note says where no language model is set up; None where one is."""
+    try:
+        llm_config(environ_of(desk))
+    except LLMNotConfigured as fault:
+        return str(fault)
+    except LLMError:
+        pass
+    return None
+
+
 def hours_of(desk: Desk) -> tuple[Settings, str | None]:
     """Return the settings as they are now, and what is wrong with them; then they are those of the desk's start."""
     try:

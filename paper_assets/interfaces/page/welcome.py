@@ -33,7 +33,8 @@ from paper_assets.interfaces.page.liked_form import (
     own_papers,
     wants_search,
 )
-from paper_assets.interfaces.page.profile_form import read_file
+from paper_assets.interfaces.page.profile_form import read_file, reading_of
+from paper_assets.interfaces.page.settings_form import missing_model
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
 from paper_assets.setup import profile_editing
@@ -84,14 +85,13 @@ def show_form(request: Request) -> Response:
 def read_words(request: Request) -> Response:
     """Show the form again with the text in the reader's words read into chips; stores nothing."""
     values = _values(request)
-    text = values["statement"] if values["read"] else values["interests"]
-    return _page(request, _with_chips({**values, "read": "", "interests": text}), own=own_papers(request))
+    text = (values["statement"] if values["read"] else values["interests"]).strip()
+    reading = reading_of(request, text)
+    return _page(request, _with_chips(values, text, reading), own=own_papers(request), notes=reading.notes)
 
 
-def _with_chips(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values with the text of the first field read into chips, and kept as the statement."""
-    text = values["interests"].strip()
-    reading = _reading(text)
+def _with_chips(values: Mapping[str, str], text: str, reading: Reading) -> dict[str, str]:
+    """Return the values with what was read in a text as chips, and the text kept as the statement."""
     topics = {
         "interests": reading.primary,
         "secondary": (*split_lines(values["secondary"]), *reading.secondary),
@@ -105,6 +105,11 @@ def _with_chips(values: Mapping[str, str]) -> dict[str, str]:
     chips = {name: "\n".join(dict.fromkeys(entries)) for name, entries in topics.items()}
     categories = {name: " ".join(chips[name].split()) for name in ("other_categories", "exclude_categories")}
     return {**values, **chips, **categories, "statement": text[:LONGEST_STATEMENT], "read": "yes"}
+
+
+def _as_read(values: Mapping[str, str]) -> dict[str, str]:
+    text = values["interests"].strip()
+    return _with_chips(values, text, _reading(text))
 
 
 def _reading(text: str) -> Reading:
@@ -125,7 +130,7 @@ def preview_welcome(request: Request) -> Response:
     """Show the form again with the proposed categories and what the draft finds; stores nothing."""
     values, own = _values(request), own_papers(request)
     try:
-        draft = _draft(_with_chips(values) if _needs_reading(values) else values, name="preview", own=own)
+        draft = _draft(_as_read(values) if _needs_reading(values) else values, name="preview", own=own)
         if not (draft.in_words or draft.papers or draft.keywords):
             return _page(request, values, own=own, preview={})
         previewed = isolate("The preview", lambda: _previewed(request, values, draft, own))
@@ -156,7 +161,7 @@ def make_profile(request: Request) -> Response:
     if wants_search(request, own):
         return show_own_papers(request)
     if _needs_reading(values):
-        return _page(request, _with_chips(values), own=own)
+        return _page(request, _as_read(values), own=own)
     place = place_of(desk)
     try:
         taken = profile_editing.profile_names(place)
@@ -399,6 +404,7 @@ def _page(
     faults: Mapping[str, str] | None = None,
     fault: str | None = None,
     preview: Mapping[str, Any] | None = None,
+    notes: Sequence[str] | None = None,
     status: int = 200,
 ) -> Response:
     form = getattr(request.state, "form", None)
@@ -411,9 +417,13 @@ def _page(
         "add.html.jinja" if "profile" in request.path_params else "welcome.html.jinja",
         status=status,
         values=values,
-        notes=(*_reading(values["statement"]).notes, *language_notes(split_lines(values["interests"])))
+        notes=(
+            *(_reading(values["statement"]).notes if notes is None else notes),
+            *language_notes(split_lines(values["interests"])),
+        )
         if values["read"]
         else (),
+        has_model=missing_model(desk_of(request)) is None,
         own=own or OwnPapers(),
         zotero_file=local_zotero(desk_of(request).environ),
         faults=faults or {},
