@@ -37,24 +37,24 @@ _BOM = b"\xef\xbb\xbf"
 Fault = Callable[[str], None]
 
 
-def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Fault | None = None) -> Iterator[Paper]:
+def read_papers(path: Path, *, on_fault: Fault | None = None, on_unusable: Fault | None = None) -> Iterator[Paper]:
     """Yield the papers of a file in its order; a repeated id is yielded each time.
 
     The first record that is not a paper raises InvalidInput `file:line: what and what to do`. With `on_fault` each such
     record is reported with that text and skipped; a file that is missing, empty, not text or without papers still
-    raises. `on_oversized` does the same for papers beyond the limits of `paper.LONGEST_FIELDS`; default: `on_fault`.
+    raises. `on_unusable` does the same for what is a record, but lacks a title or goes beyond the limits of
+    `paper.LONGEST_FIELDS`; default: `on_fault`.
     """
-    faults = 0
+    faults: list[str] = []
 
     def fault(text: str, *, report: Fault | None = on_fault) -> None:
         """Report a record that is refused, or raise."""
-        nonlocal faults
         if report is None:
             raise InvalidInput(text)
-        faults += 1
+        faults.append(text)
         report(text)
 
-    oversized = partial(fault, report=on_oversized or on_fault)
+    unusable = partial(fault, report=on_unusable or on_fault)
 
     count = 0
     try:
@@ -65,9 +65,9 @@ def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Faul
             if start.startswith(b"["):
                 raise InvalidInput(f"{path} is one JSON list; write one record per line instead (JSON lines)")
             read = _atom_papers if start.startswith(b"<") else _json_papers
-            for place, paper in read(stream, path, fault):
+            for place, paper in read(stream, path, fault, unusable):
                 if excess := oversized_fields(paper):
-                    oversized(f"{place}: paper {paper.paper_id[:60]} is refused: {excess[0]}; shorten or remove it")
+                    unusable(f"{place}: paper {paper.paper_id[:60]} is refused: {excess[0]}; shorten or remove it")
                     continue
                 count += 1
                 yield paper
@@ -80,7 +80,8 @@ def read_papers(path: Path, *, on_fault: Fault | None = None, on_oversized: Faul
     except (OSError, ValueError) as error:  # ValueError: an impossible file name
         raise InvalidInput(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if faults and not count:
-        raise InvalidInput(f"{path}: none of its {faults} records is a paper; is it the right file?")
+        several = f"{path}: none of its {len(faults)} records is a paper; is it the right file?"
+        raise InvalidInput(faults[0] if len(faults) == 1 else several)
 
 
 @contextmanager
@@ -97,7 +98,7 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
             yield raw
 
 
-def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[str, Paper]]:
+def _json_papers(stream: IO[bytes], path: Path, fault: Fault, unusable: Fault) -> Iterator[tuple[str, Paper]]:
     """Yield the place (`file:line`) and the paper of each line."""
     number, empty = 0, True
     while line := stream.readline(_LONGEST_LINE + 1):
@@ -121,12 +122,12 @@ def _json_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[
             else:
                 fault(f"{place}: the last line is not a complete JSON record; is the file truncated? fetch it again")
         except InvalidPaper as error:
-            fault(f"{place}: {error}; fix or remove the line")
+            unusable(f"{place}: {error}; fix or remove the line")
     if empty:
         raise InvalidInput(f"{path} is empty; expected an Atom feed or JSON lines, one paper per line")
 
 
-def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[str, Paper]]:
+def _atom_papers(stream: IO[bytes], path: Path, fault: Fault, unusable: Fault) -> Iterator[tuple[str, Paper]]:
     """Yield the place (`file:line`) and the paper of each entry."""
     steps = etree.iterparse(stream, events=("start", "end"), **STRICT_XML)
     root: Any = None
@@ -142,7 +143,7 @@ def _atom_papers(stream: IO[bytes], path: Path, fault: Fault) -> Iterator[tuple[
                 try:
                     yield f"{path}:{element.sourceline}", read_entry(element)
                 except InvalidPaper as error:
-                    fault(f"{path}:{element.sourceline}: {error}; fix or remove the entry")
+                    unusable(f"{path}:{element.sourceline}: {error}; fix or remove the entry")
                 element.clear()  # free what has been read: a feed may be larger than memory
                 while element.getprevious() is not None:
                     del root[0]

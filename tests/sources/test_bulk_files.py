@@ -181,6 +181,20 @@ def test_a_bad_line_stops_the_reading_or_is_reported_and_skipped(file, line, mes
     assert faults == [str(caught.value)]
 
 
+def test_a_record_that_cannot_be_used_is_named_and_a_damaged_line_still_stops_the_reading(file):
+    good, untitled = ({**RECORD, "paper_id": f"2603.0000{number}"} for number in (1, 2))
+    untitled["title"] = " "
+    faults = []
+    path = file([good, untitled, {**good, "paper_id": "2603.00003"}])
+    read = [paper.paper_id for paper in read_papers(path, on_unusable=faults.append)]
+    assert (read, faults) == (
+        ["2603.00001", "2603.00003"],
+        [f"{path}:2: paper (2603.00002): title is empty; fix or remove the line"],
+    )
+    with pytest.raises(InvalidInput, match=":2: not valid JSON"):
+        list(read_papers(file(json.dumps(good).encode() + b"\n{nonsense\n"), on_unusable=faults.append))
+
+
 def test_a_gigantic_line_is_refused_without_being_held_in_memory(file):
     good = json.dumps(RECORD).encode() + b"\n"
     path = file(gzip.compress(good + b'{"paper_id": "' + b"x" * 80_000_000 + b'"}\n' + good, 1))
@@ -231,7 +245,7 @@ def test_a_paper_beyond_the_limits_is_refused_by_name_and_the_rest_is_read(file,
     good = paper_to_mapping(invented_paper(1, DAY))
     path = file([{**good, "paper_id": "2603.09999", **changes}, good])
     faults = []
-    assert [paper.paper_id for paper in read_papers(path, on_oversized=faults.append)] == [good["paper_id"]]
+    assert [paper.paper_id for paper in read_papers(path, on_unusable=faults.append)] == [good["paper_id"]]
     [fault] = faults
     assert fault == f"{path}:1: paper 2603.09999 is refused: {message}; shorten or remove it"
 
@@ -240,7 +254,7 @@ def test_an_entry_of_a_feed_file_beyond_the_limits_is_refused_by_name(file):
     huge = replace(invented_paper(1, DAY), title="x" * 1_048_576)
     path = file(feed_xml([huge, invented_paper(2, DAY)]), "feed.xml")
     faults = []
-    assert len(list(read_papers(path, on_oversized=faults.append))) == 1
+    assert len(list(read_papers(path, on_unusable=faults.append))) == 1
     [fault] = faults
     assert f"paper {huge.paper_id} is refused: title has 1,048,576 characters, at most 2,000" in fault
 

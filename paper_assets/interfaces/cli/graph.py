@@ -4,7 +4,7 @@ Importing this module imports Dagster. Progress is reported to the page too (int
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import as_file, files
@@ -64,7 +64,7 @@ def demo(as_json: AsJson = False) -> None:
     _example_profile()
     with as_file(files("paper_assets.setup") / "example_papers.jsonl") as example:
         _import([example], skip_bad_lines=False)
-        last = max(paper.day for paper in _read(example, None) if paper.day)
+        last = max(paper.day for paper in read_papers(example) if paper.day)
     end(bring_up_to_date(None, last, last, show=show, others=False))
     if not as_json:
         say(next_commands(program_as_called()))
@@ -94,10 +94,13 @@ def import_files(
         list[Path],
         typer.Argument(help="arXiv snapshot, JSON lines or Atom feed, also .gz; or a folder of `export`."),
     ],
-    skip_bad_lines: Annotated[bool, typer.Option(help="Skip lines that are not papers, and report them.")] = False,
+    skip_bad_lines: Annotated[bool, typer.Option(help="Skip damaged lines too, and report them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import papers from files, or add what `export` wrote. All files are read before anything is stored."""
+    """Import papers from files, or add what `export` wrote. All files are read before anything is stored.
+
+    A record that cannot be used, such as one without a title, is skipped and named.
+    """
     if len(files) == 1 and is_folder(files[0]):
         return import_folder(files[0], as_json=as_json)
     outcome = _import(files, skip_bad_lines=skip_bad_lines)
@@ -182,22 +185,14 @@ def _warn_of_unanswered(made: Made) -> None:
         warn(f"warning: {reason}; the papers are stored without its data")
 
 
-def _read(file: Path, faults: list[str] | None, oversized: list[str] | None = None) -> Iterator[Any]:
-    yield from read_papers(
-        file,
-        on_fault=None if faults is None else faults.append,
-        on_oversized=None if oversized is None else oversized.append,
-    )
-
-
 def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
     skipped: list[str] = []
-    faults = skipped if skip_bad_lines else None
+    on_fault = skipped.append if skip_bad_lines else None
     with open_desk() as (workspace, instance), progress_bar("reading papers") as count:
         merged, days = runs.import_papers(
             instance,
             workspace,
-            chain.from_iterable(_read(file, faults, skipped) for file in files),
+            chain.from_iterable(read_papers(file, on_unusable=skipped.append, on_fault=on_fault) for file in files),
             progress=lambda read: count(read, None),
         )
         today = workspace.clock().date()
