@@ -39,8 +39,8 @@ from paper_assets.stores.documents import (
 from paper_assets.stores.vectors import nearest
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.stores.word_index import holders_of
-from paper_assets.text.bm25 import bm25, query_words
-from paper_assets.text.words import normal_form, word_forms, words_in
+from paper_assets.text.bm25 import bm25, query_words, spaced
+from paper_assets.text.words import word_forms, words_in
 
 Method = Literal["vector", "lexical", "hybrid"]
 
@@ -95,20 +95,20 @@ class Found:
 class _Matching:
     """The m documents that meet a filter.
 
-    `cosines` are NaN without a vector; they are 0 where there is one and no query vector was given. `public`:
-    whether Chroma has them. `places` of vectors hold as long as the connection is open.
+    `places` of their vectors, null without one, hold as long as the connection is open. `public`: whether Chroma has
+    them.
     """
 
     doc_ids: pa.Array
     numbers: NDArray[np.int32]  # of their texts in the inverted index
     lengths: NDArray[np.int32]  # words in each text
-    cosines: NDArray[np.float64]
     places: pa.ChunkedArray
     public: NDArray[np.bool_]
 
     @property
     def embedded(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.cosines)
+        embedded: NDArray[np.bool_] = self.places.is_valid().to_numpy()
+        return embedded
 
 
 def search(
@@ -134,17 +134,17 @@ def search(
     vector = embedder.encode([question])[0] if embedder and method != "lexical" else None
     model = embedder.name if embedder else None
     with opened(corpus) as corpus, corpus.warehouse.reading() as connection:
-        way, answer = "SQL", None
-        if corpus.index and vector is not None and only is None and (caller := _caller(where)):
-            matching = _matching(connection, data_type, where, None, model=model, vector=None)
-            request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
-            if request.method != "lexical":
-                as_of = file_state(corpus.warehouse.files)
-                way, answer = _by_chroma(corpus.index, request, matching, caller[0], corpus.config, as_of=as_of)
+        matching = _matching(connection, data_type, where, only, model=model)
+        request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
+        words = np.zeros(len(matching.doc_ids))
+        if request.method != "vector" or not matching.embedded.all():
+            words = _word_shares(request, matching, corpus.config)
+        way, answer, caller = "SQL", None, _caller(where) if only is None else None
+        if corpus.index and vector is not None and request.method != "lexical" and caller:
+            as_of = file_state(corpus.warehouse.files)
+            way, answer = _by_chroma(corpus.index, request, matching, words, caller[0], corpus.config, as_of=as_of)
         if answer is None:
-            matching = _matching(connection, data_type, where, only, model=model, vector=vector)
-            request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
-            answer = _by_sql(request, matching, corpus.config)
+            answer = _by_sql(request, matching, words, corpus.config)
         return Found(
             candidates=answer,
             matching=len(matching.doc_ids),
@@ -168,13 +168,12 @@ class _Request:
     k: int
 
 
-def _by_sql(request: _Request, matching: _Matching, config: RetrievalConfig) -> tuple[Candidate, ...]:
+def _by_sql(
+    request: _Request, matching: _Matching, words: NDArray[np.float64], config: RetrievalConfig
+) -> tuple[Candidate, ...]:
     """Score every matching document."""
-    words = np.zeros(len(matching.doc_ids))
-    if request.method != "vector" or not matching.embedded.all():
-        words = _word_shares(request, matching, config)
-    low, high = matching.cosines - _ROUNDING, matching.cosines + _ROUNDING
-    rows = np.flatnonzero(_possible(request, low, high, words, config))
+    cosines = _cosines(request, matching, np.arange(len(matching.doc_ids)), exact=False)
+    rows = np.flatnonzero(_possible(request, cosines - _ROUNDING, cosines + _ROUNDING, words, config))
     best = _best(request, matching, rows, _cosines(request, matching, rows), words, config)
     documents = _documents(request, list(best))
     return tuple(_candidate(documents[doc_id], score, "similarity") for doc_id, score in best.items())
@@ -184,6 +183,7 @@ def _by_chroma(
     index: VectorIndex,
     request: _Request,
     matching: _Matching,
+    words: NDArray[np.float64],
     owner: str | None,
     config: RetrievalConfig,
     *,
@@ -210,9 +210,6 @@ def _by_chroma(
     )
     if answer.reason:
         return f"SQL: {answer.reason}", None
-    words = np.zeros(len(matching.doc_ids))
-    if request.method != "vector" or not matching.embedded.all():
-        words = _word_shares(request, matching, config)
     named = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
     near = 1.0 - np.array(answer.distances)
     # What the others can reach: private documents anything, public ones the cosine of the last one that was named.
@@ -363,21 +360,12 @@ def _matching(
     only: pa.Array | None,
     *,
     model: str | None,
-    vector: NDArray[np.float32] | None,
 ) -> _Matching:
-    """Read what decides about each document that meets the filter: the one statement over the vectors.
-
-    The cosines are computed in float32, with an error below `_ROUNDING`.
-    """
-    condition = condition_of(where)
-    among, few = "", not _caller(where)
+    """Read what decides about each document that meets the filter, except its vector."""
+    condition, among = condition_of(where), ""
     if only is not None:
-        few = few or 2 * len(only) < value_of(connection, "select count(*) from texts")
         connection.register("only_papers", pa.table({"paper_id": only}))
         among = "and paper_id in (from only_papers)"
-    # Looking up a vector takes longer than comparing it.
-    these = "and text_hash in (select text_hash from matching)" if few else ""
-    cosine = "0.0::double" if vector is None else "list_inner_product(vector, ?::float[])::double"
     found = connection.sql(
         f"""
         with
@@ -386,43 +374,47 @@ def _matching(
             from retrievable
             where data_type = ? and not withdrawn and {condition.sql} {among}
         ),
-        meaning as (
-            select text_hash, {cosine} as cosine, rowid as place
-            from embeddings
-            where model = ? {these}
-        )
-        select doc_id, public, cosine, place, number, words
+        meaning as (select text_hash, rowid as place from embeddings where model = ?)
+        select doc_id, public, place, number, words
         from matching
         join texts using (text_hash)
         left join meaning using (text_hash)
         """,  # noqa: S608
-        params=[data_type, *condition.parameters, *([] if vector is None else [vector.tolist()]), model],
+        params=[data_type, *condition.parameters, model],
     ).to_arrow_table()
     return _Matching(
         doc_ids=found["doc_id"].combine_chunks(),
         numbers=found["number"].to_numpy(),
         lengths=found["words"].to_numpy(),
-        cosines=found["cosine"].to_numpy(),
         places=found["place"],
         public=found["public"].to_numpy(),
     )
 
 
-def _cosines(request: _Request, matching: _Matching, rows: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the exact cosines of these rows, NaN without a vector."""
+def _cosines(
+    request: _Request, matching: _Matching, rows: NDArray[np.integer], *, exact: bool = True
+) -> NDArray[np.float64]:
+    """Return the cosines of these rows, NaN without a vector; 0 if no vector is asked for.
+
+    Unless `exact` they are computed in float32, with an error below `_ROUNDING`.
+    """
     import pyarrow.compute as pc
 
     if request.vector is None or not len(rows):
-        return matching.cosines[rows]
-    places = matching.places.take(pa.array(rows, pa.int64()))
-    request.connection.register("asked_places", pa.table({"place": places.unique()}))
+        return np.where(matching.embedded[rows], 0.0, np.nan)
+    places, among = matching.places.take(pa.array(rows, pa.int64())), ""
+    # Looking up a vector takes twice as long as comparing it.
+    if 2 * len(rows) < value_of(request.connection, "select count(*) from embeddings"):
+        request.connection.register("asked_places", pa.table({"place": places.unique()}))
+        among = "join asked_places on embeddings.rowid = place"
+    kind = "double" if exact else "float"
     found = request.connection.sql(
-        """
-        select place, list_inner_product(vector::double[], $vector::double[]) as cosine
-        from embeddings
-        join asked_places on embeddings.rowid = place
-        """,
-        params={"vector": request.vector.tolist()},
+        f"""
+        select embeddings.rowid as place, list_inner_product(vector::{kind}[], $vector::{kind}[])::double as cosine
+        from embeddings {among}
+        where model = $model
+        """,  # noqa: S608
+        params={"vector": request.vector.tolist(), "model": request.model},
     ).to_arrow_table()
     cosines = found["cosine"].take(pc.index_in(places, value_set=found["place"].combine_chunks()))
     return np.asarray(cosines.to_numpy(), dtype=np.float64)
@@ -470,7 +462,7 @@ def papers_with_phrases(
     """Return the ids of the papers with a document that holds every phrase; hyphens are spaces and a plural s makes no
     difference.
 
-    The inverted index narrows the documents down to those with all words; only these are read.
+    The inverted index narrows the documents down to those with all words; only these are read, as it has read them.
     """
     import pyarrow.compute as pc
 
@@ -491,20 +483,18 @@ def papers_with_phrases(
             """,  # noqa: S608
             params=[list(data_types), *condition.parameters],
         ).to_arrow_table()
-    plain = pa.array((normal_form(text) for text in found["text"].to_pylist()), pa.string())
-    holds = pa.array(np.ones(len(plain), dtype=bool))
-    for phrase in filter(words_in, phrases):
-        holds = pc.and_(holds, pc.match_substring_regex(plain, _phrase_pattern(phrase), ignore_case=True))
-    return found["paper_id"].filter(holds).unique()
+    patterns = [_phrase_pattern(phrase) for phrase in phrases if words_in(phrase)]
+    holds = np.ones(len(found), dtype=bool)
+    for rows, texts in spaced(found["text"].combine_chunks()):
+        for pattern in patterns:
+            holds[rows] &= pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return found["paper_id"].filter(pa.array(holds)).unique()
 
 
 def _phrase_pattern(phrase: str) -> str:
-    """Return the pattern (RE2) of a phrase: its words in their order, each in any of its forms, with anything but
-    letters and digits between.
-    """
+    """Return the pattern (RE2) of a phrase in a spaced text: its words in their order, each in any of its forms."""
     words = (f"(?:{'|'.join(map(re.escape, word_forms(word)))})" for word in words_in(phrase))
-    between = r"[^\pL\pN]"
-    return f"(?:^|{between}){f'{between}+'.join(words)}(?:$|{between})"
+    return f"(?:^| ){' +'.join(words)}(?:$| )"
 
 
 def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:
