@@ -1,5 +1,6 @@
 """The calls from Python, as a user's own file makes them: in a folder of its own, with only the package."""
 
+import inspect
 import json
 import os
 import re
@@ -79,6 +80,26 @@ def test_a_call_with_papers_alone_ranks_them_and_says_that_there_is_no_profile(t
     assert (wrong["success"], wrong["ranked_papers"]) == (False, []) and "paper_id" in wrong["error"]
     assert (none["success"], none["error"], none["ranked_papers"]) == (True, None, [])
     assert unknown["error"].startswith("purpose: ")
+
+
+DEFAULTS = {  # of the original document
+    "top_k": 5,
+    "profile_path": "config/profile.json",
+    "purpose": "general",
+    "ranking_mode": "balanced",
+    "include_contrastive": False,
+    "contrastive_type": "method",
+    "history_path": "history/read_papers.json",
+    "local_pdf_dir": "pdf/",
+    "enable_llm_verification": True,
+}
+
+
+def test_the_call_has_the_arguments_and_defaults_of_the_original_document_in_its_order() -> None:
+    taken = inspect.signature(paper_assets.rank_and_filter_papers).parameters
+    assert list(taken)[: 1 + len(DEFAULTS)] == ["papers", *DEFAULTS]
+    assert {name: taken[name].default for name in DEFAULTS} == DEFAULTS
+    assert taken["papers"].default is inspect.Parameter.empty
 
 
 def test_what_is_given_comes_before_the_profile_and_that_before_the_default(tmp_path: Path) -> None:

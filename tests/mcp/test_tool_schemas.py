@@ -86,3 +86,32 @@ def test_every_public_method_of_the_tools_is_served() -> None:
         if not name.startswith("_")
     }
     assert {tool.name for tool in tools(PAPER_ASSETS_RATING_OVER_MCP="yes")} == written
+
+
+TEXT, OBJECT = {"type": "string"}, {"type": "object"}
+ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {  # of the original document, each with what it states
+    "interpret_paper": {"query": OBJECT, "llm_config": OBJECT},
+    "search_papers": {
+        "query": TEXT,
+        "author": TEXT,
+        "category": TEXT,
+        "max_results": {"type": "integer", "default": 10},
+    },
+    "fetch_paper": {"arxiv_id": TEXT, "url": TEXT, "include_pdf_content": {"type": "boolean", "default": True}},
+    "analyze_paper": {
+        "paper": OBJECT,
+        "llm_config": OBJECT,
+        "analysis_type": {"type": "string", "enum": ["summary", "detailed", "comparison"], "default": "summary"},
+    },
+}
+
+
+def test_the_four_tools_of_the_original_document_take_its_arguments() -> None:
+    served = {tool.name: tool.input_schema for tool in tools()}
+    for name, stated in ARGUMENTS.items():
+        for argument, facts in stated.items():
+            assert facts.items() <= served[name]["properties"][argument].items()
+        assert set(served[name].get("required", ())) <= {"query", "paper"}
+    described = str(served["interpret_paper"])
+    words = ("title", "url", "pdf_url", "arxiv_id", "provider", "openai", "anthropic", "ollama", "model")
+    assert [word for word in words if word not in described] == []

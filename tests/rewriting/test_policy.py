@@ -1,7 +1,8 @@
 """Test when to write again, ask a person, or stop (SPEC B4), at every bound and against a plain reference."""
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.rewriting.gate import is_stuck
+from paper_assets.rewriting.loop import OptimizerState
 from paper_assets.rewriting.policy import Done, NextStep, Wait, Write, attempts_allowed, next_step
 from paper_assets.settings import RewritingConfig, load_settings
 from tests.invented_rewrites import invented_attempt
@@ -66,6 +68,33 @@ def test_the_policy_is_what_the_document_says(
     scores: tuple[int, ...], decisions: dict[str, str], follows: NextStep
 ) -> None:
     assert step(*scores, **decisions) == follows
+
+
+def test_the_numbers_and_the_state_are_those_of_the_document() -> None:
+    stated = {
+        "archived": 95,
+        "recalled": 92,
+        "passes": 90,
+        "asks": 85,
+        "enough": 75,
+        "attempts": 5,
+        "more_attempts": 3,
+        "examples": 2,
+        "example_tokens": 1000,
+        "example_characters": 500,
+        "duplicate_similarity": 0.95,
+        "mask_pii": True,
+    }
+    assert {name: getattr(NUMBERS, name) for name in stated} == stated
+    assert {field.name: field.type for field in fields(OptimizerState)} == {
+        "attempt": int,
+        "max_retries": int,
+        "current_score": int,
+        "current_text": str,
+        "feedback": str,
+        "status": Literal["PASS", "FAIL", "WAIT_CONFIRM"],
+        "decision_required": bool,
+    }
 
 
 def test_what_the_gate_holds_back_neither_passes_nor_waits_while_there_are_attempts_left() -> None:
