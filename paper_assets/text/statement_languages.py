@@ -93,7 +93,10 @@ def read_foreign(sentence: str, mode: Mode, found: Found) -> bool:
 
 
 def _foreign_clauses(text: str, grammar: _Grammar, wanted: bool) -> Iterator[tuple[str, bool]]:
-    pieces = re.split(r"(?<=[，,])", text) if _HAN.search(text) and not _KANA.search(text) else [text]
+    if _KANA.search(text):
+        pieces = re.split(r"(?<=[がど]、)", text)
+    else:
+        pieces = re.split(r"(?<=[，,])", text) if _HAN.search(text) else [text]
     for piece in pieces:
         excluded = grammar.excludes.search(piece)
         if excluded is None:
@@ -103,6 +106,8 @@ def _foreign_clauses(text: str, grammar: _Grammar, wanted: bool) -> Iterator[tup
         if excluded.start() > 0:
             yield piece[: excluded.start()], wanted
         yield topic, False
+        if excluded.end() < len(piece):
+            yield piece[excluded.end() :].removeprefix("の"), wanted
 
 
 def _shortened(chunk: str, grammar: _Grammar) -> str:

@@ -27,6 +27,10 @@ def plain_clauses(sentence: str) -> list[str]:
     separator = "enumeration" if expression("verdicts").search(sentence) else "boundary"
     parts = [part.strip(" ,") for part in expression(separator).split(sentence) if part.strip()]
     plain = [_plain(part, alone=len(parts) == 1) for part in parts]
+    for at, part in enumerate(parts[1:], 1):
+        if plain[at] is None and is_opinion(part) and rejects(part) and expression("referring").search(part):
+            topic = expression("past").sub("", parts[at - 1])
+            plain[at - 1 : at + 1] = [f"not interested in {topic}", ""]  # "A was my field, but I have had enough of it"
     if plain == [None] * len(parts):
         return [sentence]
     clauses = [part if clause is None else clause for part, clause in zip(parts, plain, strict=True)]

@@ -119,6 +119,7 @@ _PROSE_LINE = 45  # characters; text wrapped at fewer is a list
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?(?:[^\Wa-zà-ÿ_]|[a-z]{2,}(?:-[a-z]+)?\.[A-Z]{2}))|(?<=[。！？])\s*"
 )
+_LOWER_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?])\s+(?=[^\W\d_])|(?<=[。！？])\s*")  # of a text without capitals
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|et al|cf|vs|approx|resp|incl|esp|Dr|Prof)|\b[A-Z])\.$")
 
 
@@ -185,7 +186,8 @@ def _sentences(text: str) -> list[str]:
     """Cut a text after its sentences; abbreviations and initials end none."""
     parts: list[str] = []
     start = 0
-    for end in _SENTENCE_END.finditer(text):
+    ends = _LOWER_SENTENCE_END if text == text.lower() else _SENTENCE_END
+    for end in ends.finditer(text):
         if not _ABBREVIATION.search(text[start : end.start()]):
             parts.append(text[start : end.start()])
             start = end.end()
@@ -237,7 +239,7 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
         heading = last.rstrip(": ")
         return _heading_mode(heading, Mode()) or _described(heading, Mode())
     text = re.sub(r"\s+/\s+", "; ", text)
-    text = re.sub(r"\?\s+(no|never|yes)\b(?:,?\s+(?:thanks|thank you|please))?", r": \1", text, flags=re.IGNORECASE)
+    text = re.sub(r"\?\s+([^.!?\n]{2,40})(?=[.!]|$)", _answered, text)
     if _heading_mode(text.partition(" - ")[0], Mode()):
         text = text.replace(" - ", ": ", 1)
     text = text.replace(" - ", "; ") if " - " in text and (": " in text or text.count(" - ") > 1) else text
@@ -246,6 +248,11 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
     for sentence in _sentences(text):
         _read_sentence(sentence, mode, found)
     return mode
+
+
+def _answered(asked: re.Match[str]) -> str:
+    """Return an opinion after a question mark ("Code review? Not so much.") as yes or no."""
+    return (": no" if rejects(asked[1]) else ": yes") if is_opinion(asked[1]) else asked[0]
 
 
 # --- Clauses: wanted and unwanted topics -----------------------------------------------------------------------
@@ -262,6 +269,7 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
         own = _heading_mode(head, mode) or (_described(head, mode) if stated else None)
         if own is not None:
             return _read_sentence(rest, own, found)
+    sentence = re.sub(r":\s+(?=(?:i|we)\b)", "; ", sentence, flags=re.IGNORECASE)
     if read_foreign(sentence, mode, found):
         return None
     if expression("biography").match(sentence):
