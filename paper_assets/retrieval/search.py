@@ -172,9 +172,12 @@ def _by_sql(
     request: _Request, matching: _Matching, words: NDArray[np.float64], config: RetrievalConfig
 ) -> tuple[Candidate, ...]:
     """Score every matching document."""
-    cosines = _cosines(request, matching, np.arange(len(matching.doc_ids)), exact=False)
-    rows = np.flatnonzero(_possible(request, cosines - _ROUNDING, cosines + _ROUNDING, words, config))
-    best = _best(request, matching, rows, _cosines(request, matching, rows), words, config)
+    few = _few(request, len(matching.doc_ids))
+    slack = 0.0 if few else _ROUNDING
+    near = _cosines(request, matching, np.arange(len(matching.doc_ids)), exact=few)
+    rows = np.flatnonzero(_possible(request, near - slack, near + slack, words, config))
+    cosines = near[rows] if few else _cosines(request, matching, rows)
+    best = _best(request, matching, rows, cosines, words, config)
     documents = _documents(request, list(best))
     return tuple(_candidate(documents[doc_id], score, "similarity") for doc_id, score in best.items())
 
@@ -403,8 +406,7 @@ def _cosines(
     if request.vector is None or not len(rows):
         return np.where(matching.embedded[rows], 0.0, np.nan)
     places, among = matching.places.take(pa.array(rows, pa.int64())), ""
-    # Looking up a vector takes twice as long as comparing it.
-    if 2 * len(rows) < value_of(request.connection, "select count(*) from embeddings"):
+    if _few(request, len(rows)):
         request.connection.register("asked_places", pa.table({"place": places.unique()}))
         among = "join asked_places on embeddings.rowid = place"
     kind = "double" if exact else "float"
@@ -418,6 +420,12 @@ def _cosines(
     ).to_arrow_table()
     cosines = found["cosine"].take(pc.index_in(places, value_set=found["place"].combine_chunks()))
     return np.asarray(cosines.to_numpy(), dtype=np.float64)
+
+
+def _few(request: _Request, count: int) -> bool:
+    """Return whether so many vectors are looked up faster than all are read; exactly too, in the same time."""
+    stored: int = value_of(request.connection, "select count(*) from embeddings")
+    return 2 * count < stored
 
 
 def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
