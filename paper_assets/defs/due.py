@@ -18,7 +18,7 @@ import dagster as dg
 from dagster import DagsterRunStatus
 
 from paper_assets.defs.external_assets import known_versions
-from paper_assets.defs.partitions import partition_key, partition_of, profiles, rectangles
+from paper_assets.defs.partitions import partition_key, profiles, rectangles
 from paper_assets.defs.resources import BACKLOG
 from paper_assets.errors import InvalidProfile, PaperAssetsError, StoreError, named_error
 from paper_assets.pipeline.profiles import usable_profile
@@ -101,26 +101,6 @@ def due_of_each(
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A run in progress and the first and the last partition that it makes; `is_ours`: it was requested here."""
-
-    step: Step
-    first: Partition
-    last: Partition
-    is_ours: bool
-
-    def covers(self, partition: Partition, names: Sequence[str]) -> bool:
-        """Return whether the run makes this partition, as far as both have a day and a profile (`names`, in order)."""
-        day, profile = partition.day, partition.profile
-        if day and self.first.day and self.last.day and not self.first.day <= day <= self.last.day:
-            return False
-        if profile in names and self.first.profile in names and self.last.profile in names:
-            first, at, last = (names.index(f"{each}") for each in (self.first.profile, profile, self.last.profile))
-            return first <= at <= last
-        return True
-
-
-@dataclass(frozen=True, slots=True)
 class Tried:
     """A finished run that was requested here: what was due for which reason, how it ended, and when."""
 
@@ -166,75 +146,46 @@ class Decision:
 def decide(instance: dg.DagsterInstance, workspace: Workspace) -> Decision:
     """Return one run for each step that has something due; several if its profiles are not neighbours in Dagster.
 
-    A step waits for the steps above it that are due or in progress for the same profile. Papers outside the windows of
-    all lists are a backlog, made last and newest first. Raises StoreError.
+    A step waits while it, or a step above it, is in progress, and while one above it is due. Papers outside the windows
+    of all lists are a backlog, made last and newest first, for which only steps wait that read papers of any day.
+    Raises StoreError.
     """
     decision, today, first_day = Decision(), workspace.clock().date(), workspace.settings.first_day
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
         names = list(instance.get_dynamic_partitions(str(profiles.name)))
-        newest, usable, running = (
-            latest_day(opened, until=today),
-            _usable_profiles(workspace, names),
-            _running(instance),
-        )
-        decision.is_waiting = bool(running)
+        newest, usable = latest_day(opened, until=today), _usable_profiles(workspace, names)
+        in_progress = _in_progress(instance)
+        decision.is_waiting = bool(in_progress)
         if newest is None:
             return decision
-        above = _Above(names, running)
+        busy, busy_with_old = set[str](), set[str]()  # steps that are due or in progress
         for step in STEPS:
             asked = partitions_of_days(step.tracked, usable, [newest], first_day=first_day)
+            first_read = asked[0].of_day if step.grid is Grid.DAY else newest
             if step.grid is Grid.PROFILE_DAY and step.tracked.days_back:
                 days = [newest - timedelta(days=back) for back in range(step.tracked.days_back, 0, -1)]
                 asked += [Partition(day, name) for name in usable for day in days if day >= first_day]
             backlog: list[Partition] = []
             if step.grid is Grid.DAY:
-                above.windows[step.name] = asked[0].of_day
                 stored = {Partition(day) for day in paper_counts(opened) if first_day <= day <= today}
                 backlog = ascending(stored - set(asked))
+            for last in in_progress.get(step.name, ()):
+                (busy_with_old if last and last < f"{first_read}" else busy).add(step.name)
             recent, old = (_now_due(instance, workspace, step, some, decision) for some in (asked, backlog))
-            above.due[step.name], above.backlog[step.name] = [*recent], [*old]
-            if any(run.is_ours and run.step is step for run in running):
-                continue
-            failing = failing_profiles(instance, step) if recent or old else set()
-            for due in (recent, old):
-                free = [each for each in due if not above.holds(step, each) and not {None, each.profile} & failing]
-                if free:
-                    runs = _runs(step, free, names)
-                    decision.requests += [_request(step, run, due, is_backlog=due is old) for run in runs]
-                    break
+            if (recent or old) and (failing := failing_profiles(instance, step)):
+                recent, old = (
+                    {each: due[each] for each in due if not {None, each.profile} & failing} for due in (recent, old)
+                )
+            due = recent if recent or step.name in busy_with_old else old
+            above = _above(step.name)
+            waits = bool({step.name, *above} & busy or (step.tracked.reads_all_days and above & busy_with_old))
+            if due and not waits:
+                runs = _runs(step, [*due], names)
+                decision.requests += [_request(step, run, due, is_backlog=due is old) for run in runs]
+            busy |= {step.name} if recent else set()
+            busy_with_old |= {step.name} if old else set()
     return decision
-
-
-@dataclass(slots=True)
-class _Above:
-    """What is due or in progress, by step; `windows`: the first day that the newest lists read, of steps by day."""
-
-    names: Sequence[str]
-    running: Sequence[Running]
-    due: dict[str, list[Partition]] = field(default_factory=dict)
-    backlog: dict[str, list[Partition]] = field(default_factory=dict)
-    windows: dict[str, date] = field(default_factory=dict)
-
-    def holds(self, step: Step, partition: Partition) -> bool:
-        """Return whether a partition would be made twice: it is in progress, or something above it is not made yet."""
-        for run in self.running:
-            if run.step is step and run.covers(partition, self.names):
-                return True
-            if run.step.name in _above(step.name) and self._is_read(step, partition, run):
-                return True
-        for name in _above(step.name):
-            if any(partition.profile is None or each.profile in (None, partition.profile) for each in self.due[name]):
-                return True
-            if step.tracked.reads_all_days and self.backlog[name]:
-                return True
-        return False
-
-    def _is_read(self, step: Step, partition: Partition, run: Running) -> bool:
-        if run.step.grid is not Grid.DAY:
-            return run.covers(Partition(profile=partition.profile), self.names)
-        is_recent = run.last.day is None or run.last.day >= self.windows[run.step.name]
-        return is_recent or step.tracked.reads_all_days
 
 
 @cache
@@ -278,24 +229,20 @@ def _now_due(
     return found
 
 
-def _running(instance: dg.DagsterInstance) -> list[Running]:
-    """Return the runs that are queued or in progress, also those that a person started."""
-    found = []
+def _in_progress(instance: dg.DagsterInstance) -> dict[str, list[str]]:
+    """Return the steps of which runs are queued or in progress, also those that a person started.
+
+    With the last day of each run as text, empty for a run that is not of days.
+    """
+    found: dict[str, list[str]] = {}
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=_UNFINISHED)):
         assets = {key.to_user_string() for key in run.asset_selection or ()}
-        keys = [run.tags.get(name) or run.tags.get(_PARTITION) for name in (RANGE_START, RANGE_END)]
+        last = run.tags.get(RANGE_END) or run.tags.get(_PARTITION) or ""
         for step in STEPS:
             if step.makes & assets:
-                first, last = (_partition(step.grid, key) for key in keys)
-                found.append(Running(step, first, last, STEP in run.tags))
+                has_days = step.grid in (Grid.DAY, Grid.PROFILE_DAY)
+                found.setdefault(step.name, []).append(last.partition("|")[0] if has_days else "")
     return found
-
-
-def _partition(grid: Grid, key: str | None) -> Partition:
-    try:
-        return partition_of(grid, [key])[0] if key and grid is not Grid.WHOLE else Partition()
-    except (ValueError, KeyError):  # a run of several grids: any partition
-        return Partition()
 
 
 def failing_profiles(instance: dg.DagsterInstance, step: Step) -> set[str | None]:
