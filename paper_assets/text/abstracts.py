@@ -177,7 +177,7 @@ _OPENING_WORD = re.compile(
     r"specifically|in particular|concretely|accordingly|consequently|finally|instead|meanwhile|for this purpose|"
     r"motivated by this|in response|together|overall|notably|importantly|crucially|in contrast|for example|"
     r"for instance|interestingly|remarkably|surprisingly|in summary|ultimately|in this paper|in this work|"
-    r"in this article|in this study|here)\s*,\s+",
+    r"in this article|in this study|here|first(?:ly)?|second(?:ly)?|third(?:ly)?)\s*,\s+",
     re.IGNORECASE,
 )
 _OPENING_IN_THIS = re.compile(r"^(?:in this (?:paper|work|article|study|report)|here)\s+(?=we\b)", re.IGNORECASE)
@@ -230,20 +230,86 @@ _FOUND = re.compile(
 )
 
 
+_COST_OF_CUT = 0.4  # by which the probability that a sentence is the result is multiplied if it must be cut
+_NAMES_NO_RESULT = re.compile(
+    r"^[^,]*\b(?:show|demonstrat|validat|confirm|verif|highlight|illustrat)\w*\s+(?:\w+\s+){0,3}?(?:effectiveness|"
+    r"superiority|validity|feasibility|usefulness|benefits?|efficacy)\b(?!.*\d)"
+    r"|^(?:first|second|third|next|we (?:evaluate|validate|conduct|perform))\b",
+    re.IGNORECASE,
+)
+_CIRCUMSTANCE = re.compile(
+    r"^(?:on|in|across|over|under|through|by|with|using|as|for|at|compared|applied|trained|leveraging|while|although|"
+    r"despite|when|without|after|given|based|built|evaluated)\b",
+    re.IGNORECASE,
+)
+_CLAIMS = re.compile(
+    r"^(?!(?:and|or|which|where|while|with|thus|thereby|\w+ing)\b)[^,;:]*\b(?:outperform|achiev|improv|reduc|deliver|produc|reach|remain|gain|"
+    r"rank|enabl|show|demonstrat|attain|surpass|yield|exceed|match|converg|obtain|find|is|are|can|does)\w*\b",
+    re.IGNORECASE,
+)
+# Where a sentence that is too long is cut: before a clause, else before what only says where or how.
+_PAUSES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"[;:]\s|\s[—–]\s|,\s(?=(?:while|with|which|where|when|whereas|including|such|and|but|yet|as|even|especially|"
+        r"particularly|compared|\w+ing)\b)|\s(?=(?:while|whereas|because|although|thereby|in terms of|due to)\b)"
+        r"|\s(?=and (?:also |further )?(?:outperform|achiev|improv|reduc|deliver|produc|reach|show|reveal|enabl|provid|"
+        r"generaliz|attain|surpass|yield|exceed|match)\w*\b)",
+        r"\s(?=(?:that|for|in|on|across|by|through|from|over|under|via|using|between|into|within|without|with)\b)(?!.*\d)",
+    )
+)
+_ANNOUNCED = re.compile(
+    r"^(?:extensive|comprehensive|empirical|experimental|experiments?|results?|evaluations?|tests?|simulations?)\b"
+    r"[^,.;:]{0,90}?\b(?:show|demonstrate|indicate)s?\s+(?=[a-z\d])",
+    re.IGNORECASE,
+)
+_LEAST_OF_A_CLAUSE = 35  # characters of a sentence that is cut at a pause
+
+
 @lru_cache(maxsize=4_096)
 def result_sentence(abstract: str, most: int = _LONGEST) -> str:
     """Return the sentence that states what a paper found, without "experiments show that"; else the key sentence.
 
-    `abstract` is one line; the sentence has at most `most` characters.
+    `abstract` is one line; the sentence has at most `most` characters. One that fits goes before one that must be cut;
+    that loses its opening circumstance, and then its last clauses.
     """
     sentences = [abstract[start:end] for start, end in sentence_spans(abstract)]
-    rated = [score[PARTS.index("result")] for score in scores(sentences)] if sentences else []
-    worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST and not _OF_CODE.search(each)]
-    best = max(worth, key=lambda at: rated[at], default=None)
-    if best is None or 1 / (1 + exp(-rated[best])) < _LIKELY_RESULT:
-        return _cut(key_sentence(abstract), most)
-    found = _FOUND.sub("", _standing_alone(sentences[best]))
-    return _cut(found[:1].upper() + found[1:], most)
+    best, shown = 0.0, ""
+    for sentence, score in zip(sentences, scores(sentences) if sentences else (), strict=True):
+        likely = 1 / (1 + exp(-score[PARTS.index("result")]))
+        found = _finding(sentence)
+        if (
+            likely < _LIKELY_RESULT
+            or len(found) < _SHORTEST
+            or _OF_CODE.search(sentence)
+            or _NAMES_NO_RESULT.search(found)
+        ):
+            continue
+        brief = _in_brief(found, most)
+        worth = likely * _COST_OF_CUT ** brief.endswith("…")
+        if worth > best:
+            best, shown = worth, brief
+    return shown or _in_brief(key_sentence(abstract), most)
+
+
+def _finding(sentence: str) -> str:
+    alone = _standing_alone(sentence)
+    found = _FOUND.sub("", alone)
+    found = _ANNOUNCED.sub("", alone) if found == alone and not _NAMES_NO_RESULT.search(alone) else found
+    return found[:1].upper() + found[1:]
+
+
+def _in_brief(sentence: str, most: int) -> str:
+    """Shorten a sentence to its claim: without an opening circumstance, then without its last clauses."""
+    if len(sentence) > most and _CIRCUMSTANCE.match(sentence):
+        rests = (sentence[found.end() :] for found in re.finditer(r",\s", sentence))
+        if claim := next((rest for rest in rests if _CLAIMS.match(rest)), None):
+            sentence = claim[:1].upper() + claim[1:]
+    if len(sentence) > most:
+        pauses = ([found.start() for found in each.finditer(sentence)] for each in _PAUSES)
+        near = ([at for at in found if _LEAST_OF_A_CLAUSE <= at < most] for found in pauses)
+        most = next((found[-1] + 1 for found in near if found), most)
+    return _cut(sentence, most)
 
 
 def _refers_back(sentence: str) -> bool:

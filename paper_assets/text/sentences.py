@@ -15,17 +15,19 @@ _SAME = str.maketrans(
 _AROUND = " \t\r\n\"'.…"  # what a model puts around a quotation; the words between are what counts
 _FEWEST_LETTERS = 8  # letters; a shorter quotation occurs by chance, and must be the whole text
 
-_BEFORE_ELLIPSIS = ("…", "...", r"\ldots", r"\dots", " ", ",", ";", ":")
+_BEFORE_ELLIPSIS = re.compile(
+    r"(?:…|\.\.\.|\\l?dots|[ ,;:]|\s(?:a|an|and|as|at|by|for|from|in|its|of|on|or|our|that|the|their|to|with))+$"
+)
 
 
 def cut_with_ellipsis(text: str, most: int) -> str:
     """Cut a text at a word if it has more than `most` characters, and end it with one ellipsis."""
     if len(text) <= most:
         return text
-    head = text[: most - 1].rsplit(" ", 1)[0]
-    while head.endswith(_BEFORE_ELLIPSIS):
-        head = next(head.removesuffix(end) for end in _BEFORE_ELLIPSIS if head.endswith(end))
-    return f"{head}…"
+    head = text[: most - 1]
+    if text[most - 1] not in " ,;:":
+        head = head.rsplit(" ", 1)[0]
+    return f"{_BEFORE_ELLIPSIS.sub('', head)}…"
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

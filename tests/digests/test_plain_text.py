@@ -44,7 +44,7 @@ def test_paragraphs_are_parted_by_blank_lines() -> None:
         ("A first sentence. A second one that does not fit any more.", "A first sentence."),
         ("No. Then words without any end follow here.", "No. Then words without…"),
         ("No. Then words without, any end follow here.", "No. Then words without…"),
-        ("A rate of 3.5 or more is what we report here", "A rate of 3.5 or more…"),
+        ("A rate of 3.5 or more is what we report here", "A rate of 3.5 or more is…"),
     ],
 )
 def test_the_lead_ends_with_a_sentence_if_that_is_half_of_it(text: str, shown: str) -> None:

@@ -206,11 +206,11 @@ def test_the_abstract_and_the_reasons_are_one_key_away(nothing_rated: Page, brow
 def test_the_chosen_layout_is_remembered(nothing_rated: Page, browser: Browser) -> None:
     with visitor(browser) as page:
         page.goto(nothing_rated.today)
-        page.get_by_role("link", name="comfortable view").click()
+        page.get_by_role("link", name="abstracts", exact=True).click()
         expect(page.locator("article .abstract").first).to_be_visible()
         page.goto(f"{nothing_rated.today}/{DAYS[1]}")
         expect(page.locator("article .abstract").first).to_be_visible()
-        page.get_by_role("link", name="compact view").click()
+        page.get_by_role("link", name="compact", exact=True).click()
         expect(page.locator("article .abstract").first).to_be_hidden()
 
 

@@ -47,6 +47,43 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
     assert result_sentence(" ".join(FROGS), 40) == "CroakNet outperforms state-of-the-art…"
 
 
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        (
+            "On twelve ponds, lakes, and rivers, CroakNet achieves an accuracy of 92%, which holds at night too.",
+            "CroakNet achieves an accuracy of 92%…",
+        ),
+        (
+            "CroakNet significantly outperforms every counter of frogs, while it needs no labels and no training.",
+            "CroakNet significantly outperforms every counter of frogs…",
+        ),
+        (
+            "Extensive experiments on twelve ponds in two countries demonstrate state-of-the-art counts of frogs.",
+            "State-of-the-art counts of frogs.",
+        ),
+        (
+            "CroakNet achieves a significantly higher accuracy for all ponds and improves the counts by 8 frogs.",
+            "CroakNet achieves a significantly higher accuracy for all ponds…",
+        ),
+        (
+            "The results demonstrate the effectiveness of the proposed framework.",
+            "We propose CroakNet, which counts frogs.",
+        ),
+    ],
+)
+def test_a_result_that_is_too_long_ends_with_its_claim_and_an_empty_one_is_not_shown(result: str, shown: str) -> None:
+    assert result_sentence(f"{FROGS[0]} {FROGS[1]} We propose CroakNet, which counts frogs. {result}", 70) == shown
+
+
+def test_a_result_that_fits_goes_before_one_that_must_be_cut() -> None:
+    long = "CroakNet outperforms all counters by 8% and by even more where the pond is large and the frogs are many."
+    assert (
+        result_sentence(f"{FROGS[0]} {FROGS[2]} {long} It improves the counts of frogs by 9%.", 60)
+        == "It improves the counts of frogs by 9%."
+    )
+
+
 def test_what_the_authors_propose_comes_before_a_detail_of_the_method() -> None:
     detail = "The network splits each recording with a learned filter and then groups the calls by a novel distance."
     assert key_sentence(f"{FROGS[0]} {detail} We present CroakNet, which counts frogs.") == (

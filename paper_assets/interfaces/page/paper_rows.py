@@ -24,7 +24,7 @@ from paper_assets.text.words import stem, stems_in, words_in
 
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
-_LONGEST_SENTENCE = 130  # characters
+_LONGEST_SENTENCE = 120  # characters
 _SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 
@@ -135,7 +135,7 @@ def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: Collection[str
 
 def byline(names: Sequence[str]) -> str:
     """Name the authors by their family names: "Li, Wang, … Luo (9)"."""
-    families = [family_name(name) for name in names]
+    families = [family_name(name) for name in names if any(map(str.isalpha, name))]  # ":" follows a collaboration
     if len(families) <= _NAMED_AUTHORS:
         return ", ".join(families)
     return f"{', '.join(families[: _NAMED_AUTHORS - 1])}, … {families[-1]} ({len(families)})"
