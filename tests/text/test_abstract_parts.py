@@ -51,7 +51,7 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
     ("result", "shown"),
     [
         (
-            "On ponds, lakes, and rivers, CroakNet achieves an accuracy of 92%, which also holds at night and in the rain.",
+            "On ponds, lakes, and rivers, CroakNet achieves an accuracy of 92%, which also holds at night and in rain.",
             "CroakNet achieves an accuracy of 92%…",
         ),
         (
