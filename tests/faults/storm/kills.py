@@ -3,6 +3,7 @@
 Adding a command: a line in `CASES`.
 """
 
+import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from paper_assets.stores.best_practices import add_missing
+from tests.answering_models import answering_model, obeys
 from tests.desk import GRAPHS, SPEECH, Desk, paper, week
 from tests.faults.storm.counts import Counts, Tally
 from tests.faults.storm.likeness import differences, likeness
 from tests.faults.storm.victims import Victims, victims
+from tests.loopback import Answer, serving
 from tests.loopback_arxiv import invented_paper, loopback_arxiv
 from tests.loopback_llm import Request, Step, loopback_llm
 from tests.loopback_oai import loopback_oai
@@ -27,6 +30,7 @@ from tests.rewriting.scripted import Play
 DAYS = ("2026-03-02", "2026-03-03")
 FETCHED = date(2026, 3, 4)
 SHEEP = "2603.00901"
+WEBHOOK = "PAPER_ASSETS_WEBHOOK_LAB"
 V1, V2 = "optim_best_practices_v1", "optim_best_practices_v2"
 
 IMPORT, AGAIN = ("import", "papers.jsonl"), ("import", "later.jsonl")
@@ -49,11 +53,16 @@ class Case:
     share: int = 3
     refuses: bool = False
     costly: bool = False  # not for every change
-    scores: tuple[int, ...] = field(default=(60, 96))  # the critic's, of attempts 1, 2 …
+    scores: tuple[int, ...] = field(default=(60, 96))  # the critic's, of attempts 1, 2 …; none: the model answers
 
 
 def _practices(desk: Desk) -> None:
     add_missing(desk.warehouse, [practice(number) for number in range(6)], collection=V1)
+
+
+def _has_a_webhook(desk: Desk) -> None:
+    options = {"webhook": {"address_in": WEBHOOK}}
+    (desk.folder / "profiles" / "graphs" / "delivery.json").write_text(json.dumps(options), encoding="utf-8")
 
 
 CASES = (
@@ -76,6 +85,8 @@ CASES = (
     Case("archive remove", ("archive", "remove", practice(4).id), (IMPORT,), _practices, share=2, refuses=True),
     Case("harvest", HARVEST, share=2),
     Case("rating", RATE, (IMPORT,), share=2),
+    Case("deliver", ("deliver", "graphs", "--again"), (IMPORT, RUN), _has_a_webhook, costly=True),
+    Case("ask", ("ask", "What gains in traffic forecasting on road networks?"), (IMPORT,), scores=(), costly=True),
     Case("backup", ("backup", "copy"), (IMPORT, RATE), share=2, refuses=True),
     Case("restore", ("restore", "copy", "--yes"), (IMPORT, RATE, ("backup", "copy"), AGAIN)),
     Case("entries of a backup", ("restore", "copy", "--entered"), (IMPORT, RATE, ("backup", "copy"), ERASE)),
@@ -126,25 +137,28 @@ def _home(folder: Path) -> Iterator[tuple[Desk, Victims, dict[str, str], Callabl
     """The desk (always at one path), the server of victims, the environment of commands, and how the critic scores."""
     desk = Desk(folder / "desk")
     desk.folder.mkdir(parents=True)
-    scores: list[Play] = [Play(96)]
+    models: list[Callable[[Request], Step]] = [Play(96)]
 
     def answer(request: Request) -> Step:
-        return scores[0](request)
+        return models[0](request)
 
     def play(wanted: tuple[int, ...]) -> None:
-        scores[0] = Play(*wanted, text="Counting sheep takes half the memory")
+        critic = Play(*wanted, text="Counting sheep takes half the memory")
+        models[0] = critic if wanted else answering_model(obeys)
 
     fetched = [invented_paper(number, FETCHED, categories=("cs.LG",)) for number in range(5)]
     with (
         loopback_arxiv(fetched) as arxiv,
         loopback_oai(in_both_formats(months()), each=5) as oai,
         loopback_llm(answer) as llm,
+        serving(lambda _: Answer(body=b"ok")) as webhook,
     ):
         environ = {
             **desk.environment,
             **llm.environ("ollama"),
             "PAPER_ASSETS_ARXIV_URL": arxiv.url,
             "PAPER_ASSETS_ARXIV_OAI_URL": oai.url,
+            WEBHOOK: webhook,
             "PAPER_ASSETS_REQUEST_INTERVAL": "0",
             "PAPER_ASSETS_REQUEST_GATE": str(desk.folder / "gate"),
         }
