@@ -82,6 +82,9 @@ class Notes(BaseModel):
     related_work: NoteLines
 
 
+_LABELS = frozenset((*Reading.model_fields, "title", "authors", "abstract"))  # small models answer with them alone
+
+
 def reading_task(kind: AnalysisType, *, from_notes: bool) -> str:
     """Return the instructions for the analysis."""
     return "\n\n".join([prompt(f"analyse_{kind}"), *([_FROM_NOTES] if from_notes else [])])
@@ -418,7 +421,12 @@ def _checked(
         Statement(text=text, cited=words, source=source) for (_, text), words in zip(parts, cited, strict=True)
     ]
     checked = check(statements, similarities)
-    outcomes = settled(statements, checked, ask=ask, nli=support_judge(settings))
+    outcomes = [
+        "dropped" if text.lower().replace(" ", "_").strip(".:_") in _LABELS else each
+        for (_, text), each in zip(
+            parts, settled(statements, checked, ask=ask, nli=support_judge(settings)), strict=True
+        )
+    ]
     kept = [(name, text) for (name, text), each in zip(parts, outcomes, strict=True) if each == "supported"]
     return {
         **{name: " ".join(text for of, text in kept if of == name) for name in ("summary", "methodology")},

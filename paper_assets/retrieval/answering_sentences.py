@@ -5,7 +5,7 @@ its paper's title, and states a result. Background counts less: that something i
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in, words_in
 
 ANSWERS = 1.0  # the score from which a sentence answers
-_COVERED, _COVERED_ALONE = 0.5, 0.65  # share of a part's words from which a sentence is about it; of the only part
+_COVERED, _COVERED_ALONE = 0.5, 0.65  # share of a part's words from which a sentence is about it; of all parts' words
 _ALIKE = 0.5  # cosine of question and sentence from which that is enough
 _NAMED = 0.8  # share of the words of every part from which the cosine does not count
 _FINDS, _IN_SENTENCE = 0.2, 0.15  # added to a finding, and to a sentence that is about all parts itself
@@ -24,7 +24,7 @@ _PIVOT_VERBS = frozenset(
         "help improve reduce increase decrease raise lower affect influence benefit hurt harm beat outperform cause "
         "predict enable prevent worsen change lead make work need require depend generalise generalize transfer matter "
         "explain detect solve learn protect preserve replace support limit compare differ scale survive lose gain cost "
-        "save speed"
+        "save speed fail"
     )
 )
 _PIVOT_WORDS = frozenset("for in on with from than to against by when without under at as".split())  # noqa: SIM905
@@ -34,7 +34,8 @@ _VAGUE = frozenset(
 _RESULT = re.compile(
     r"\b(?:show(?:s|ed|n)?|demonstrat\w+|find(?:s|ings?)?|found|reveal\w*|observ\w+|confirm\w*|prov(?:e|es|ed|en)|"
     r"indicat\w+|suggest(?:s|ed)?|establish\w*|improv(?:es|ed|ement\w*)|outperform\w*|achiev(?:es|ed)|reduc(?:es|ed|tion)|"
-    r"increas(?:es|ed)|enhanc(?:es|ed)|rais(?:es|ed)|lower(?:s|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
+    r"increas(?:es|ed)|enhanc(?:es|ed)|rais(?:es|ed)|lower(?:s|ed)|surpass\w*|yields?|exceed\w*|correlat\w+|results?|degrad\w+|fails?|"
+    r"leads? to)\b|\d\s?%|[×x]\s?\d|\d\s?[×x]\b",
     re.IGNORECASE,
 )
 _BACKGROUND = re.compile(
@@ -84,18 +85,23 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
     if not quotables:
         return np.zeros(0)
     parts = [{stem(word) for word in part} for part in parts_of(question) or [list(words_in(question))]]
-    titles = {each.title: _stems(each.title) for each in quotables}
-    own = np.array([[_share(part, _stems(each.sentence)) for part in parts] for each in quotables])
+    initials = _initials(words_in(question))
+    titles = {each.title: _stems(each.title, initials) for each in quotables}
+    sentences = [_stems(each.sentence, initials) for each in quotables]
+    own = np.array([[_share(part, found) for part in parts] for found in sentences])
     with_title = np.array(
-        [[_share(part, _stems(each.sentence) | titles[each.title]) for part in parts] for each in quotables]
+        [
+            [_share(part, found | titles[each.title]) for part in parts]
+            for each, found in zip(quotables, sentences, strict=True)
+        ]
     )
     fit, alike = own.mean(axis=1), np.ones(len(quotables))
     if embedder:
         vectors = embedder.encode([question, *(" ".join(each.sentence.split()) for each in quotables)])
         alike = (vectors[1:] @ vectors[0]).astype(np.float64)
         fit = (fit + alike) / 2
-    least = _COVERED if len(parts) > 1 else _COVERED_ALONE
-    about = (with_title >= least).all(axis=1) & (own >= least).any(axis=1)
+    about = (with_title >= _COVERED).all(axis=1) & (own >= _COVERED).any(axis=1)
+    about &= with_title.mean(axis=1) >= _COVERED_ALONE
     about &= (alike >= _ALIKE) | (with_title >= _NAMED).all(axis=1)
     finds = np.array([_finds(each) for each in quotables])
     scores = fit + _FINDS * finds + _IN_SENTENCE * (own >= _COVERED).all(axis=1)
@@ -104,7 +110,9 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
 
 
 def _finds(quotable: Quotable) -> bool:
-    """Return whether a sentence states a result, not background or an aim."""
+    """Return whether a sentence states a result, not background, an aim or a question."""
+    if quotable.sentence.rstrip().endswith("?"):
+        return False
     if _WE_FIND.search(quotable.sentence):
         return True
     background = _BACKGROUND.search(quotable.sentence) or _PROPOSAL.search(quotable.sentence)
@@ -137,9 +145,17 @@ def _share(part: set[str], found: set[str]) -> float:
     return len(part & found) / len(part)
 
 
-def _stems(text: str) -> set[str]:
-    """Return the stems of a text, "LLM" as what it stands for."""
-    return {stem(word) for word in words_in(_LANGUAGE_MODEL.sub(r"\g<0> language model", text))}
+def _initials(words: Sequence[str]) -> dict[str, set[str]]:
+    """Return what initials may stand for: "RAG" the words of "retrieval-augmented generation" in the question."""
+    spans = (words[start:end] for start in range(len(words)) for end in range(start + 2, len(words) + 1))
+    return {"".join(word[0] for word in span).upper(): {stem(word) for word in span} for span in spans}
 
 
+def _stems(text: str, initials: Mapping[str, set[str]]) -> set[str]:
+    """Return the stems of a text, with those of the words that its initials stand for."""
+    short = (initials.get(found.removesuffix("s"), set()) for found in _SHORT.findall(text))
+    return {stem(word) for word in words_in(_LANGUAGE_MODEL.sub(r"\g<0> language model", text))}.union(*short)
+
+
+_SHORT = re.compile(r"\b[A-Z]{2,6}s?\b")
 _LANGUAGE_MODEL = re.compile(r"\b[LS]LMs?\b")

