@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -79,8 +80,17 @@ def test_every_hop_of_a_redirect_is_checked_before_it_is_asked(polite: Polite, t
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_host_name_that_resolves_to_a_private_machine_gets_no_request(polite: Polite, scheme: str) -> None:
+def test_a_host_name_that_resolves_to_a_private_machine_gets_no_request_even_if_it_was_public_before(
+    polite: Polite, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
     heard: list[bytes] = []
+    answers, resolve = iter(["93.184.215.14"]), socket.getaddrinfo  # DNS rebinding: public once, then this machine
+
+    def rebinding(host: str, port: int, *more: Any, **named: Any) -> Any:
+        return resolve(next(answers, "127.0.0.1") if host == "papers.example" else host, port, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    assert socket.getaddrinfo("papers.example", 443)[0][4][0] == "93.184.215.14"
 
     def listen(server: socket.socket) -> None:
         connection, _ = server.accept()
@@ -90,9 +100,9 @@ def test_a_host_name_that_resolves_to_a_private_machine_gets_no_request(polite: 
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=listen, args=(server,), daemon=True)
         thread.start()
-        session = polite(transport=guarded_transport(known_hosts(["localhost"])))
-        with pytest.raises(PrivateMachine, match="localhost leads to a machine that is not public"):
-            ask(session, "GET", f"{scheme}://localhost:{server.getsockname()[1]}/x.pdf")
+        session = polite(transport=guarded_transport(known_hosts(["papers.example"])))
+        with pytest.raises(PrivateMachine, match=r"papers\.example leads to a machine that is not public"):
+            ask(session, "GET", f"{scheme}://papers.example:{server.getsockname()[1]}/x.pdf")
         thread.join(timeout=10)
     assert heard == [b""]
 
