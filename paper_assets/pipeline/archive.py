@@ -13,7 +13,6 @@ from paper_assets.pipeline.embeddings import NO_MODEL, SAMPLE, index_finds_its_v
 from paper_assets.pipeline.staleness import ARCHIVE
 from paper_assets.pipeline.step import (
     WHOLE,
-    Bars,
     Check,
     Checked,
     Columns,
@@ -21,7 +20,6 @@ from paper_assets.pipeline.step import (
     Partition,
     Product,
     Report,
-    StackedBars,
     Step,
     Table,
     Value,
@@ -56,13 +54,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
 
 
 def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
-    """Report the archive by level, category and score, and the newest; its version changes with its content."""
+    """Report the archive and its newest entries; its version changes with its content. The page shows its spread."""
     model = archive.embedder.name if archive.embedder else "none"
-    levels = [level for level in LEVELS if any(each.target_level == level for each in kept)]
-    categories = Counter(each.category or "unknown" for each in kept).most_common()
-    by_level = {
-        level: Counter(each.category or "unknown" for each in kept if each.target_level == level) for level in levels
-    }
     values: dict[str, Value] = {
         "dagster/row_count": len(kept),
         "dagster/column_schema": Columns(
@@ -81,12 +74,6 @@ def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
         ),
         "collection": archive.collection,
         "model": model,
-        "levels": Bars({level: by_level[level].total() for level in levels}, title="Best practices by level"),
-        "categories": Bars(dict(categories[:12]), title="Best practices by category"),
-        "scores": Bars(
-            {f"{score}": count for score, count in sorted(Counter(each.score for each in kept).items(), reverse=True)},
-            title="Best practices by score",
-        ),
         "newest": Table(
             ["id", "paper", "level", "score", "keywords", "rewrite"],
             [
@@ -95,13 +82,6 @@ def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
             ],
         ),
     }
-    if kept:
-        shown = [name for name, _ in categories[:6]]
-        values["spread"] = StackedBars(
-            levels,
-            {name: [by_level[level][name] for level in levels] for name in shown},
-            title="Best practices by level and category",
-        )
     return Report(_version(archive.collection, model, [each.id for each in kept]), values)
 
 
