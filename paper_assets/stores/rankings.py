@@ -592,21 +592,18 @@ def new_in_window(warehouse: Warehouse, day: date, profile: str) -> tuple[int, i
     there are in all: what arrived since, whatever day it was submitted.
     """
     with warehouse.reading() as connection:
+        before = value_of(
+            connection, "select max(day) from candidate_sets where profile = ? and day < ?", [profile, day]
+        )
         found = connection.execute(
+            # The day of the earlier list is a parameter: as a subquery it would have all days read.
             """
             select count(*) filter (earlier.paper_id is null), count(*)
-            from candidates as own
-            left join candidates as earlier
-                on earlier.profile = own.profile
-                and earlier.paper_id = own.paper_id
-                and earlier.day = (
-                    select max(before.day)
-                    from candidate_sets as before
-                    where before.profile = $profile and before.day < $day
-                )
-            where own.day = $day and own.profile = $profile
+            from (select paper_id from candidates where day = $day and profile = $profile) as own
+            left join (select paper_id from candidates where day = $before and profile = $profile) as earlier
+                using (paper_id)
             """,
-            {"day": day, "profile": profile},
+            {"day": day, "profile": profile, "before": before},
         ).fetchall()
     new, total = found[0]
     return int(new), int(total)
