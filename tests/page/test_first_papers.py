@@ -303,6 +303,8 @@ def test_health_names_the_profiles_that_have_no_list_yet(tmp_path: Path) -> None
     desk.run("run", "--profile", "graphs")
     with page_client(desk) as client:
         health = client.get("/health").text
+        of_profile = client.get("/p/graphs/health").text
+    assert all(f"in {desk.folder / 'data'}." in each for each in (health, of_profile)), "where the data is"
     assert '<a href="/p/speech">speech</a></h3><p>It has no list yet.' in health
     assert 'href="/p/speech/first"' in health and 'href="/p/graphs/first"' not in health
     assert "newest list: Monday, 2 March 2026" in health

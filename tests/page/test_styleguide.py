@@ -85,6 +85,7 @@ def styleguide(page: Page) -> str:
         "why": ["It is about roads."],
     }
     return own.overlay(loader=loader).get_template("styleguide.html.jinja").render(
+        base="/p/traffic",
         view="today", profile=PROFILE, profile_title="Traffic", profiles=[PROFILE], title_of=str.title, person=None,
         broken=None, day=date(2026, 3, 4), token="t", note="Saved.",
         refresh=None, status=200, rows=list(rows()), lines=list(rows())[1:], said=said,
