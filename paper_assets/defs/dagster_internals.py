@@ -38,24 +38,19 @@ def keep_engines() -> None:
 
 
 def _kept_engine(address: str, **options: Any) -> Any:
-    """Return the engine of a file; without Dagster's pool, which keeps no connection, and deaf to its `dispose`."""
+    """Return the engine of a file; without Dagster's pool, which keeps no connection."""
     options.pop("poolclass", None)
     if address not in _engines:
         while len(_engines) >= _MOST_FILES:
-            _close(_engines.pop(next(iter(_engines))))
-        _engines[address] = engine = create_engine(address, **options)
-        engine.dispose = lambda close=True: None  # type: ignore[method-assign]  # called after each query of events
+            _engines.pop(next(iter(_engines))).dispose()
+        _engines[address] = create_engine(address, **options)
     return _engines[address]
 
 
 def close_files() -> None:
     """Close the files, which leaves them as Dagster does: without a log beside them."""
     for engine in _engines.values():
-        _close(engine)
-
-
-def _close(engine: Any) -> None:
-    type(engine).dispose(engine)
+        engine.dispose()
 
 
 def fork_runs(preloaded: Sequence[str]) -> None:
