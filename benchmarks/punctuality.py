@@ -43,7 +43,7 @@ from paper_assets.stores.papers import latest_day
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
 TICK = timedelta(minutes=10)
-RECORDED = Path("/work/shared/data/arxiv_papers/papers.jsonl.gz")
+RECORDED = Path(__file__).parents[2] / "shared" / "data" / "arxiv_papers" / "papers.jsonl.gz"  # beside the checkout
 _COMPLETE, _OF_WEEKEND = 170, 3  # papers of a recorded day that is used; a day of the weekend has a third
 _CATEGORIES = ("cs.CL", "cs.CV", "cs.LG", "cs.MM")
 _READER = Profile(
