@@ -146,8 +146,8 @@ def test_the_message_of_an_undo_that_changed_nothing_is_at_its_paper(nothing_rat
 def test_a_message_is_in_view_wherever_the_reader_is(nothing_rated: Page, browser: Browser) -> None:
     last = listed(nothing_rated)[-1]
     with visitor(browser, width=390) as page:
-        page.goto(f"{nothing_rated.today}?layout=comfortable")
         page.route("**/rate", lambda route: route.abort())
+        page.goto(f"{nothing_rated.today}?layout=comfortable")
         page.locator(f'[id="paper-{last}"]').get_by_role("button", name="Later").click()
         expect(page.get_by_role("status")).to_contain_text("Could not save the rating")
         pressed(page, last, "none")
