@@ -73,8 +73,8 @@ def test_undo_reverts_the_latest_rating_and_nothing_else_however_fast(nothing_ra
         route.continue_()
 
     with visitor(browser) as page:
-        page.goto(nothing_rated.today)
         page.route("**/rate", slowly)
+        page.goto(nothing_rated.today)
         for key in "wwlu":  # the third rating is undone before its answer has come
             page.keyboard.press(key)
         pressed(page, third, "none")
