@@ -243,27 +243,19 @@ _CIRCUMSTANCE = re.compile(
     re.IGNORECASE,
 )
 _CLAIMS = re.compile(
-    r"^(?!(?:and|or|which|where|while|with|thus|thereby|\w+ing)\b)[^,;:]*\b(?:outperform|achiev|improv|reduc|deliver|produc|reach|remain|gain|"
-    r"rank|enabl|show|demonstrat|attain|surpass|yield|exceed|match|converg|obtain|find|is|are|can|does)\w*\b",
+    r"^(?!(?:and|or|which|where|while|with|thus|\w+ing)\b)[^,;:]*\b(?:outperform|achiev|improv|reduc|deliver|produc|"
+    r"reach|remain|gain|rank|enabl|show|demonstrat|attain|surpass|yield|exceed|match|converg|obtain|find|is|are|can|"
+    r"does)\w*\b",
     re.IGNORECASE,
 )
-# Where a sentence that is too long is cut: before a clause, else before what only says where or how.
-_PAUSES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"[;:]\s|\s[—–]\s|,\s(?=(?:while|with|which|where|when|whereas|including|such|and|but|yet|as|even|especially|"
-        r"particularly|compared|\w+ing)\b)|\s(?=(?:while|whereas|because|although|thereby|in terms of|due to)\b)"
-        r"|\s(?=and (?:also |further )?(?:outperform|achiev|improv|reduc|deliver|produc|reach|show|reveal|enabl|provid|"
-        r"generaliz|attain|surpass|yield|exceed|match)\w*\b)",
-        r"\s(?=(?:that|for|in|on|across|by|through|from|over|under|via|using|between|into|within|without|with)\b)(?!.*\d)",
-    )
+_LEAST_OF_A_CLAIM = 35  # characters of a sentence that is cut at a pause
+# Where a sentence that is too long is cut: before a clause.
+_PAUSE = re.compile(
+    r"[;:]\s|\s[—–]\s|,\s(?=(?:while|with|which|where|when|whereas|such|but|even|especially|particularly|"
+    r"compared|(?!including)\w+ing)\b)|\s(?=(?:while|whereas|because|although|due to)\b)"
+    r"|\s(?=and (?:also |further )?(?:outperform|achiev|improv|reduc|deliver|produc|reach|show|reveal|enabl|provid|"
+    r"generaliz|attain|surpass|yield|exceed|match)\w*\b)"
 )
-_ANNOUNCED = re.compile(
-    r"^(?:extensive|comprehensive|empirical|experimental|experiments?|results?|evaluations?|tests?|simulations?)\b"
-    r"[^,.;:]{0,90}?\b(?:show|demonstrate|indicate)s?\s+(?=[a-z\d])",
-    re.IGNORECASE,
-)
-_LEAST_OF_A_CLAUSE = 35  # characters of a sentence that is cut at a pause
 
 
 @lru_cache(maxsize=4_096)
@@ -293,9 +285,7 @@ def result_sentence(abstract: str, most: int = _LONGEST) -> str:
 
 
 def _finding(sentence: str) -> str:
-    alone = _standing_alone(sentence)
-    found = _FOUND.sub("", alone)
-    found = _ANNOUNCED.sub("", alone) if found == alone and not _NAMES_NO_RESULT.search(alone) else found
+    found = _FOUND.sub("", _standing_alone(sentence))
     return found[:1].upper() + found[1:]
 
 
@@ -306,9 +296,7 @@ def _in_brief(sentence: str, most: int) -> str:
         if claim := next((rest for rest in rests if _CLAIMS.match(rest)), None):
             sentence = claim[:1].upper() + claim[1:]
     if len(sentence) > most:
-        pauses = ([found.start() for found in each.finditer(sentence)] for each in _PAUSES)
-        near = ([at for at in found if _LEAST_OF_A_CLAUSE <= at < most] for found in pauses)
-        most = next((found[-1] + 1 for found in near if found), most)
+        most = max((found.start() + 1 for found in _PAUSE.finditer(sentence, _LEAST_OF_A_CLAIM, most)), default=most)
     return _cut(sentence, most)
 
 

@@ -59,8 +59,8 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
             "CroakNet significantly outperforms every counter of frogs…",
         ),
         (
-            "Extensive experiments on twelve ponds in two countries demonstrate state-of-the-art counts of frogs.",
-            "State-of-the-art counts of frogs.",
+            "CroakNet counts frogs, toads, and newts better than all the people of two countries who tried to.",
+            "CroakNet counts frogs, toads, and newts better than all the people…",
         ),
         (
             "CroakNet achieves a significantly higher accuracy for all ponds and improves the counts by 8 frogs.",
