@@ -56,14 +56,15 @@ def counted(probabilities: Iterable[float]) -> dict[str, int]:
 
 
 def headline_of(header: Mapping[str, Any], shown: int) -> str:
-    """Describe a list of `shown` papers and the likely ones after it, without a dot: "9 likely for you, 2 possible"."""
+    """Describe a list of `shown` papers, without a dot: "5 papers for you: 3 likely, 2 possible. 8 more likely"."""
     if header.get("quiet"):
         return "A quiet day: no paper is about your interests"
     if not shown:
         return "Nothing to read today"
-    levels = header.get("levels")
+    papers, levels = f"{'1 paper' if shown == 1 else f'{shown} papers'} for you", header.get("levels")
     if levels is None:
-        return f"{'1 paper' if shown == 1 else f'{shown} papers'} for you"
-    likely = levels["very likely"] + levels["likely"] + (header.get("more_likely") or 0)
-    named = [f"{count} {name}" for count, name in ((likely, "likely"), (levels["possible"], "possible")) if count]
-    return ", ".join((f"{named[0]} for you", *named[1:]))
+        return papers
+    counts = {"likely": levels["very likely"] + levels["likely"], "possible": levels["possible"]}
+    named = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    more = f". {header['more_likely']} more likely" if header.get("more_likely") else ""
+    return f"{papers}: {named}{more}"

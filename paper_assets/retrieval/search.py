@@ -423,7 +423,7 @@ def _cosines(
 
 
 def _few(request: _Request, count: int) -> bool:
-    """Return whether so many vectors are looked up faster than all are read; exactly too, in the same time."""
+    """Return whether looking up `count` vectors is faster than reading all; exact cosines then cost nothing more."""
     stored: int = value_of(request.connection, "select count(*) from embeddings")
     return 2 * count < stored
 

@@ -243,9 +243,9 @@ _CIRCUMSTANCE = re.compile(
     re.IGNORECASE,
 )
 _CLAIMS = re.compile(
-    r"^(?!(?:and|or|which|where|while|with|thus|\w+ing)\b)[^,;:]*\b(?:outperform|achiev|improv|reduc|deliver|produc|"
-    r"reach|remain|gain|rank|enabl|show|demonstrat|attain|surpass|yield|exceed|match|converg|obtain|find|is|are|can|"
-    r"does)\w*\b",
+    r"^(?:we|our|the|this|these|it|its|they|an?|all|both|experiments|results|(?-i:[A-Z])[\w-]*)\b[^,;:]*"
+    r"\b(?:outperform|achiev|improv|reduc|deliver|produc|reach|remain|gain|rank|enabl|show|demonstrat|attain|surpass|"
+    r"yield|exceed|match|converg|obtain|find|is|are|can|does)\w*\b",
     re.IGNORECASE,
 )
 _LEAST_OF_A_CLAIM = 35  # characters of a sentence that is cut at a pause

@@ -110,8 +110,10 @@ def test_levels_are_named_from_the_highest() -> None:
 
 def test_the_headline_counts_what_is_shown_and_what_follows() -> None:
     levels = {"very likely": 1, "likely": 2, "possible": 2}
-    assert headline_of({"levels": levels, "more_likely": 0}, 5) == "3 likely for you, 2 possible"
-    assert headline_of({"levels": {**levels, "possible": 0}, "more_likely": 8}, 3) == ("11 likely for you")
+    assert headline_of({"levels": levels, "more_likely": 0}, 5) == "5 papers for you: 3 likely, 2 possible"
+    assert headline_of({"levels": {**levels, "possible": 0}, "more_likely": 8}, 3) == (
+        "3 papers for you: 3 likely. 8 more likely"
+    )
     assert headline_of({"quiet": True, "levels": None}, 0).startswith("A quiet day")
     assert headline_of({"levels": None}, 1) == "1 paper for you"
 

@@ -59,6 +59,10 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
             "CroakNet significantly outperforms every counter of frogs…",
         ),
         (
+            "On ponds, lakes and rivers the error of all of the counts is 4.5 frogs and 3 toads, as in all rain.",
+            "On ponds, lakes and rivers the error of all of the counts is 4.5…",
+        ),
+        (
             "CroakNet counts frogs, toads, and newts better than all the people of two countries who tried to.",
             "CroakNet counts frogs, toads, and newts better than all the people…",
         ),
