@@ -6,6 +6,7 @@ The program is not changed: libfaketime gives its processes a clock that is set 
 Thanksgiving's week 2026, as it is for a machine that sleeps. arXiv is on loopback and shows a paper from its
 announcement on. Each morning waits for the newest list and compares the papers that it considered with those that were
 announced. Then a new home is started on each day of the week (`paper-assets start`). Ends with 1 if a paper is missing.
+The library is the one in PyPI's package `libfaketime`: with Debian's 0.9.10 `time.sleep` fails (Errno 22).
 """
 
 import argparse
