@@ -6,8 +6,8 @@ days: Friday's papers are announced on Sunday and, those of the late afternoon, 
 
 A day is complete once it was asked after the announcement that closes it. An announcement can be late or left out
 (holidays), so the calendar alone proves nothing: it counts as made when a paper that only it can contain was seen.
-`deferred_announcements.json` has the evenings on which arXiv announces nothing; it explains a
-quiet evening and says which days a first start asks for, so an outdated table loses nothing.
+`deferred_announcements.json` has the evenings on which arXiv announces nothing. After such an evening a day is still
+asked for once, so an outdated table loses nothing.
 
 A source with another rhythm gets its own function `(first, last) -> announcements`, such as `daily`.
 """
@@ -177,6 +177,7 @@ def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcemen
     upcoming = next((each.at for each in covering if each.at > now), None)
     last = asked.get(day)
     papers = None if last is None else last.papers
+    following = next((each.at for each in announcements if each.at > made[-1].at), None) if made else None
     if not made:
         return OpenDay(day=day, state="awaited", reason=f"announced {_clock(covering[0].at)}", next_at=upcoming)
     if last is None:
@@ -184,6 +185,9 @@ def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcemen
     elif last.asked_at < made[-1].at:
         reason = f"asked before the announcement of {_clock(made[-1].at)}"
     elif not _seen(made[-1], last.asked_at, asked):
+        if following and now < following and _left_out(made, last.asked_at, asked):
+            reason = f"a holiday at arXiv, more on {_clock(following)}"
+            return OpenDay(day=day, state="arriving", reason=reason, papers=papers, next_at=following)
         if now - last.asked_at < _ASK_AGAIN:
             return OpenDay(
                 day=day,
@@ -206,6 +210,11 @@ def _seen(announcement: Announcement, by: datetime, asked: Mapping[date, AskedDa
         each.newest is not None and each.newest > announcement.after and announcement.at <= each.asked_at <= by
         for each in asked.values()
     )
+
+
+def _left_out(made: Sequence[Announcement], by: datetime, asked: Mapping[date, AskedDay]) -> bool:
+    """Return whether arXiv said that it leaves out the last of these announcements, and what came before was seen."""
+    return deferred_evening(made[-1]) and all(_seen(each, by, asked) for each in made[-2:-1])
 
 
 def _covering(day: date, announcements: Sequence[Announcement]) -> list[Announcement]:

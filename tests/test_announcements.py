@@ -140,6 +140,20 @@ def test_a_listed_holiday_explains_a_quiet_evening() -> None:
     assert not deferred(date(2026, 11, 17))
 
 
+def test_after_a_listed_holiday_a_day_is_asked_once_and_again_after_the_next_announcement() -> None:
+    wednesday, friday = date(2026, 11, 25), datetime(2026, 11, 27, 1, 30, tzinfo=UTC)
+    afternoon = datetime(2026, 11, 25, 18, 30, tzinfo=UTC)  # announced on Wednesday evening
+    before = {wednesday: AskedDay(asked_at=friday - 24 * HOUR, papers=20, newest=afternoon)}
+    assert wednesday in {each.day for each in days_to_fetch(friday, before)}, "the table may be wrong"
+    asked = {wednesday: AskedDay(asked_at=friday, papers=20, newest=afternoon)}
+    quiet = {each.day: each for each in open_days(friday + 60 * HOUR, asked)}[wednesday]
+    assert (quiet.state, in_words(quiet)) == (
+        "arriving",
+        "Wed 25: 20 papers, a holiday at arXiv, more on Monday 01:00 UTC",
+    )
+    assert wednesday in {each.day for each in days_to_fetch(friday + 72 * HOUR, asked)}
+
+
 def test_a_first_start_on_a_holiday_asks_for_the_days_that_were_announced() -> None:
     friday = datetime(2026, 11, 27, 14, tzinfo=UTC)  # on Thanksgiving's evening nothing was announced
     assert announced_days(friday, 2) == [date(2026, 11, 25), date(2026, 11, 24)]
