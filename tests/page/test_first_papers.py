@@ -99,8 +99,8 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
     before = paper_counts(desk.warehouse)[day]
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked, "nothing is asked twice after one announcement"
-    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcements
-        connection.execute("update day_listings set asked_at = asked_at - interval 4 days")
+    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcements, also after holidays
+        connection.execute("update day_listings set asked_at = asked_at - interval 7 days")
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked + 2
     assert paper_counts(desk.warehouse)[day] == before + 1
@@ -117,8 +117,8 @@ def test_run_asks_for_the_days_that_are_due_and_ranks_what_is_stored_where_arxiv
     assert asked > started, "the other days of the week were never asked for"
     desk.run("run", **reaching(arxiv))
     assert len(arxiv.requests) == asked
-    with desk.warehouse.writing() as connection:  # as if they were asked for before the last announcement
-        connection.execute("update day_listings set asked_at = asked_at - interval 2 days")
+    with desk.warehouse.writing() as connection:  # before the last announcement, also after a weekend and holidays
+        connection.execute("update day_listings set asked_at = asked_at - interval 7 days")
     arxiv.papers.append(invented_paper(999, newest, title="Traffic forecasting, late", categories=("cs.LG",)))
     arxiv.script = [Answer(status=404)] * (asked + 1)
     listed, warned = desk.heard("run", **reaching(arxiv))

@@ -61,6 +61,7 @@ def test_a_found_paper_is_rated_and_leads_to_similar_ones_and_to_its_authors(
         page.locator(".found article").first.locator(".by a").first.click()
         expect(page.get_by_role("searchbox")).to_have_value('author:"Author 301"')
         expect(page.locator(".found article")).to_have_count(1)
+        page.wait_for_load_state()
         page.keyboard.press("a")
         page.get_by_role("link", name="More like this").click()
         expect(page.locator(".verdict")).to_contain_text("Papers like Protein structure")
