@@ -37,6 +37,7 @@ from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.keywords import distinct, keywords_in, paper_texts
 from paper_assets.ranking.levels import headline_of
 from paper_assets.settings import RewritingConfig
+from paper_assets.stores.harvests import NOT_FETCHED
 from paper_assets.stores.rankings import StoredRanking
 from paper_assets.stores.rewrites import RewriteItem
 from paper_assets.text.cleaning import one_line
@@ -48,7 +49,7 @@ def window(papers: int, *, new: int, days: int | None, fetched: bool = True) -> 
     """
     if not fetched:
         before = f" {window(papers, new=new, days=days)}" if papers else ""
-        return f"The papers of this day are not fetched yet.{before}"
+        return f"The papers of this day {NOT_FETCHED}.{before}"
     if not papers:
         return "No new papers."
     within = f" in the last {days} days" if days and days > 1 else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from paper_assets.digests.markdown import paper_list
@@ -17,7 +17,7 @@ from paper_assets.ranking.levels import headline_of, level_of_row
 from paper_assets.ranking.tags import UNREMARKABLE, tag_in_words
 from paper_assets.settings import Settings
 from paper_assets.stores.feedback import RATING_VALUES, last_ratings
-from paper_assets.stores.harvests import was_fetched
+from paper_assets.stores.harvests import why_unfetched
 from paper_assets.stores.papers import find_paper, paper_titled, papers_by_id, papers_with_words
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.ranking_files import saved_file
@@ -28,6 +28,7 @@ from paper_assets.stores.rankings import (
     new_in_window,
     ranked_paper,
     ranking,
+    ranking_days,
 )
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.abstracts import key_sentence
@@ -60,6 +61,19 @@ def newest_ranking(warehouse: Warehouse, profile: str) -> date:
     if day is None:
         raise NotComputed(f"profile {profile!r} has no ranking yet; run `paper-assets run --profile {profile}` first")
     return day
+
+
+def list_day(warehouse: Warehouse, profile: str, day: date | None, *, settings: Settings) -> date:
+    """Return `day`, or (None) that of the profile's newest list. Raises NotComputed, with what makes a missing list."""
+    newest = newest_ranking(warehouse, profile)
+    if day is None or day in ranking_days(warehouse, profile):
+        return day or newest
+    made = f"`paper-assets run --profile {profile} --as-of {day}` makes it"
+    if (today := datetime.now(UTC).date()) < day or day < settings.first_day:
+        remedy = f"Lists begin on {settings.first_day} and end today, {today}"
+    else:
+        remedy = f"{fetched}, then {made}" if (fetched := not_fetched(warehouse, day)) else made
+    raise NotComputed(f"no ranking for profile {profile!r} on {day}; the newest is of {newest}. {remedy}")
 
 
 def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Settings) -> dict[str, Any]:
@@ -187,14 +201,14 @@ def _window(warehouse: Warehouse, stored: StoredRanking) -> str:
         days=ranked_for.content.feed.window_days if ranked_for else None,
     )
     sentence = f"{sentence} {filtered_out(reasons_of(judged))}".strip()
-    if was_fetched(warehouse, day):
-        return sentence
-    return f"{not_fetched(day)}." + (f" {sentence}" if judged else "")
+    unknown = not_fetched(warehouse, day)
+    return f"{unknown}.{f' {sentence}' if judged else ''}" if unknown else sentence
 
 
-def not_fetched(day: date) -> str:
-    """Say that the papers of a day are unknown, which is not "no new papers"."""
-    return f"The papers of {in_words(day)} are not fetched yet: `paper-assets fetch --day {day}`"
+def not_fetched(warehouse: Warehouse, day: date) -> str | None:
+    """Say why the papers of a day are unknown, which is not "no new papers", and what fetches them. None if known."""
+    why = why_unfetched(warehouse, day)
+    return f"The papers of {in_words(day)} {why}: `paper-assets fetch --day {day}`" if why else None
 
 
 def _summary(abstract: str) -> str:
@@ -206,10 +220,10 @@ def _questions(stored: StoredRanking) -> list[str]:
 
 
 def _about(warehouse: Warehouse, stored: StoredRanking) -> dict[str, Any]:
-    header, known = stored.header, bool(stored.listed) or was_fetched(warehouse, stored.day)
+    header, unknown = stored.header, None if stored.listed else not_fetched(warehouse, stored.day)
     return {
         "scored": stored.rows.num_rows,
-        "headline": headline_of(header, len(stored.listed)) if known else not_fetched(stored.day),
+        "headline": unknown or headline_of(header, len(stored.listed)),
         "is_probability": header.get("threshold") is not None,
         "learning": header.get("learning"),
         "questions": _questions(stored),

@@ -266,17 +266,27 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
     return sorted(troubles, key=lambda trouble: (trouble.day, trouble.source))
 
 
+NOT_FETCHED = "are not fetched yet"  # of the papers of a day, which is not "no new papers"
+
+
 def was_fetched(warehouse: Warehouse, day: date) -> bool:
     """Return whether a source answered for the day, or papers of it are stored: else an empty list proves nothing."""
+    return why_unfetched(warehouse, day) is None
+
+
+def why_unfetched(warehouse: Warehouse, day: date) -> str | None:
+    """Return in words why the papers of a day are unknown: never fetched, or the last attempt failed. None if known."""
     with warehouse.reading() as connection:
-        rows = connection.execute(
+        [(known, failure)] = connection.execute(
             """
-            select exists (from day_listings where day = $day and papers is not null)
-            or exists (from papers where day = $day)
+            select
+                exists (from day_listings where day = $day and papers is not null)
+                or exists (from papers where day = $day),
+                (select max(failure) from day_listings where day = $day)
             """,
             {"day": day},
         ).fetchall()
-    return bool(rows[0][0])
+    return None if known else f"could not be fetched ({failure})" if failure else NOT_FETCHED
 
 
 def _is_awaited(day: date, asked_at: datetime | None) -> bool:

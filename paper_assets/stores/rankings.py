@@ -431,10 +431,7 @@ def _inputs_and_header(connection: DuckDBPyConnection, day: date, profile: str) 
         "select inputs, header from ranking_sets where day = ? and profile = ?", [day, profile]
     ).fetchall()
     if not rows:
-        [(newest,)] = connection.execute("select max(day) from ranking_sets where profile = ?", [profile]).fetchall()
-        made = f"`paper-assets run --profile {profile} --as-of {day}` makes it"
-        there = f"the newest is of {newest}, and {made}" if newest else made
-        raise NotComputed(f"no ranking for profile {profile!r} on {day}; {there}")
+        raise NotComputed(f"no ranking for profile {profile!r} on {day}")
     return rows[0]
 
 

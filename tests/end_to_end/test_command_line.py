@@ -168,7 +168,11 @@ def test_today_shows_the_stored_lists_and_computes_none(desk: Desk) -> None:
         ]
     text = desk.run("today", "graphs", "--why")
     assert "2603.00103" in text and "on topic" in text and "nothing has changed" not in text
-    assert "no ranking for profile 'graphs' on 2020-01-01" in desk.refused("today", "graphs", "--day", "2020-01-01")
+    for command in ("today", "explain", "changed", "cite"):
+        paper = ["2603.00103"] if command == "explain" else []
+        refused = desk.refused(command, "graphs", *paper, "--day", "2026-02-02")
+        assert "no ranking for profile 'graphs' on 2026-02-02; the newest is of" in refused
+        assert "not fetched yet: `paper-assets fetch --day 2026-02-02`, then `paper-assets run" in refused
 
 
 def test_changed_lists_the_papers_that_entered_and_why(tmp_path: Path) -> None:

@@ -67,9 +67,20 @@ def test_a_mistyped_profile_is_reported_as_missing_and_not_as_having_no_list(hos
     assert error["message"] == "profile: there is none named 'trafic'; list_profiles names them"
 
 
-def test_a_day_without_a_list_is_answered_with_the_newest_one(host: RawHost) -> None:
-    missing = host.refused("todays_ranking", profile="traffic", day="2020-01-01")["message"]
-    assert "no ranking for profile 'traffic' on 2020-01-01; the newest is of 2026-" in missing
+@pytest.mark.parametrize("tool", ["todays_ranking", "explain_rank", "what_changed", "export_citations"])
+def test_a_day_without_a_list_is_answered_with_the_newest_one_and_what_makes_it(host: RawHost, tool: str) -> None:
+    arguments = {"paper_id": TRAFFIC} if tool == "explain_rank" else {}
+
+    def missing(day: str) -> str:
+        message: str = host.refused(tool, profile="traffic", day=day, **arguments)["message"]
+        assert message.startswith(f"no ranking for profile 'traffic' on {day}; the newest is of {DAYS[-1]}. ")
+        return message
+
+    unfetched = missing("2026-02-02")
+    assert "The papers of 2 February 2026 are not fetched yet: `paper-assets fetch --day 2026-02-02`, then" in unfetched
+    assert unfetched.endswith("`paper-assets run --profile traffic --as-of 2026-02-02` makes it")
+    for never in ("2020-01-01", "2199-12-31"):
+        assert "Lists begin on 2026-01-01 and end today, " in missing(never) and "fetch" not in missing(never)
 
 
 @pytest.mark.parametrize("day", ["1900-01-01", "2199-12-31"])

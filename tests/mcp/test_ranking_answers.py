@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from paper_assets.errors import PaperNotFound
+from paper_assets.errors import NotComputed, PaperNotFound
 from paper_assets.interfaces import ranking_answers
 from paper_assets.interfaces.cli.run import show_ranking
-from paper_assets.interfaces.ranking_answers import brief_ranking, explanation, shown_ranking
+from paper_assets.interfaces.ranking_answers import brief_ranking, explanation, list_day, shown_ranking
 from paper_assets.paper import paper_from_mapping
 from paper_assets.profile import load_profile
-from paper_assets.stores.harvests import follow_days, keep_listing
+from paper_assets.stores.harvests import follow_days, keep_listing, note_failure
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import keep_profile
 from paper_assets.stores.rankings import ranking
@@ -50,6 +50,28 @@ def test_a_day_that_was_never_fetched_is_not_a_day_without_papers(tmp_path: Path
     assert all(f"not fetched yet: `paper-assets fetch --day {day}`" in sentence for sentence in sentences())
     keep_listing(desk.warehouse, day, [], source="arxiv", now=datetime(2026, 3, 9, tzinfo=UTC))
     assert sentences()[1] == "No new papers." and not any("not fetched" in sentence for sentence in sentences())
+
+
+def test_a_missing_list_says_whether_its_day_was_never_fetched_or_failed_or_only_lacks_a_run(tmp_path: Path) -> None:
+    desk = ranked_desk(tmp_path)
+    never, failed, quiet = (date(2026, 2, number) for number in (2, 3, 4))
+    note_failure(desk.warehouse, [failed], "arXiv answered 503", source="arxiv")
+    keep_listing(desk.warehouse, quiet, [], source="arxiv", now=datetime(2026, 3, 9, tzinfo=UTC))
+
+    def missing(day: date) -> str:
+        with pytest.raises(NotComputed) as refused:
+            list_day(desk.warehouse, "traffic", day, settings=desk.settings)
+        return f"{refused.value}".partition(". ")[2]
+
+    made = "`paper-assets run --profile traffic --as-of {}` makes it"
+    fetch = "`paper-assets fetch --day {}`, then "
+    assert missing(never) == f"The papers of 2 February 2026 are not fetched yet: {(fetch + made).format(never, never)}"
+    assert missing(failed) == (
+        "The papers of 3 February 2026 could not be fetched (arXiv answered 503): "
+        + (fetch + made).format(failed, failed)
+    )
+    assert missing(quiet) == made.format(quiet)
+    assert list_day(desk.warehouse, "traffic", None, settings=desk.settings) == date.fromisoformat(DAYS[-1])
 
 
 def test_terminal_and_assistants_get_the_same_sentence_and_the_likely_papers_that_follow(

@@ -270,6 +270,7 @@ def test_the_list_of_a_day_that_was_not_fetched_is_made_from_its_own_page(
     day = LATEST + timedelta(days=2)
     shown = client.get(f"/p/{PROFILE}/{day}")
     assert shown.status_code == 404 and f"{PROFILE} has no list of Friday, 6 March 2026" in shown.text
+    assert "The papers of this day are not fetched yet." in shown.text
     assert "paper-assets" not in shown.text
     after = press(client, shown.text, "Fetch the papers of this day")
     assert "Fetching 6 March 2026 has started." in after and "No list of this day" in after

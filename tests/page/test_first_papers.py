@@ -99,7 +99,7 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
     before = paper_counts(desk.warehouse)[day]
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked, "nothing is asked twice after one announcement"
-    with desk.warehouse.writing() as connection:  # as if it was asked before the last announcements, also after holidays
+    with desk.warehouse.writing() as connection:  # as if asked before the last announcements, also after holidays
         connection.execute("update day_listings set asked_at = asked_at - interval 7 days")
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked + 2

@@ -21,8 +21,9 @@ from paper_assets.interfaces.cli.terminal import (
     print_table,
     read_settings,
     say,
+    stored_list,
 )
-from paper_assets.interfaces.ranking_answers import citations, newest_ranking
+from paper_assets.interfaces.ranking_answers import citations, list_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
 from paper_assets.library.zotero import ALL_WORKS, Selection, read_libraries, zotero_web
@@ -95,7 +96,7 @@ def cite(
     form: Annotated[str, typer.Option("--format", help="bibtex, ris, csl-json or markdown.")] = "bibtex",
 ) -> None:
     """Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."""
-    warehouse = checked_warehouse(profile)
+    warehouse, day = (checked_warehouse(profile), day) if rated else stored_list(profile, day)
     text = citations(warehouse, profile, form, day=day, rated=rated)
     print(without_controls(text), end="")
 
@@ -129,7 +130,7 @@ def deliver(
     """Send a profile's digest to the channels in its delivery.json."""
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
     check_profile(workspace.warehouse, profile, workspace.settings.profiles_dir)
-    of_day = day or newest_ranking(workspace.warehouse, profile)
+    of_day = list_day(workspace.warehouse, profile, day, settings=workspace.settings)
     digest = outgoing_digest(workspace.warehouse, profile, of_day, settings=workspace.settings)
     tried = send(workspace, digest, again=again)
     if not tried:

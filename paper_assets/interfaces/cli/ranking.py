@@ -13,19 +13,19 @@ from paper_assets.interfaces.cli.terminal import (
     ListDay,
     PaperId,
     ProfileName,
-    checked_warehouse,
     day_option,
     open_warehouse,
     print_json,
     read_settings,
     say,
+    stored_list,
     warn,
 )
 from paper_assets.interfaces.python import own_desk
 from paper_assets.interfaces.ranking_answers import (
     explanation,
     list_changes,
-    newest_ranking,
+    list_day,
     shown_ranking,
 )
 from paper_assets.learning.ratings import check_profile
@@ -112,7 +112,7 @@ def today(
     lists, missing = list[dict[str, Any]](), list[PaperAssetsError]()
     for name in names:
         try:
-            of_day = day or newest_ranking(warehouse, name)
+            of_day = list_day(warehouse, name, day, settings=settings)
             lists.append(
                 {
                     **shown_ranking(warehouse, name, of_day, settings=settings),
@@ -153,7 +153,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain the rank of a paper for a profile, or why it is not in the list."""
-    warehouse = checked_warehouse(profile)
+    warehouse, day = stored_list(profile, day)
     explained = explanation(warehouse, profile, paper_id, day=day, numbers=numbers or as_json)
     if as_json:
         return print_json(explained)
@@ -174,14 +174,8 @@ def changed(
     """Show which papers entered, left or moved in a profile's list, and why. Since the day before, or the last edit."""
     from paper_assets.ranking.changes import sentences  # imports what finds causes, which `rank` does not need
 
-    warehouse = checked_warehouse(profile)
-    listed = list_changes(
-        warehouse,
-        profile,
-        day=day,
-        before=before,
-        edit=edit,
-    )
+    warehouse, day = stored_list(profile, day)
+    listed = list_changes(warehouse, profile, day=day, before=before, edit=edit)
     if as_json:
         return print_json({"profile": profile, "day": f"{listed.day}", **asdict(listed.changes)})
     say(f"{profile}, {listed.day}:")

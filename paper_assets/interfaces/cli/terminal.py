@@ -97,6 +97,14 @@ def checked_warehouse(profile: str) -> "Warehouse":
     return warehouse
 
 
+def stored_list(profile: str, day: date | None) -> "tuple[Warehouse, date]":
+    """Return the warehouse and the day of the list that is asked for. Raises InvalidProfile, NotComputed."""
+    from paper_assets.interfaces.ranking_answers import list_day
+
+    warehouse = checked_warehouse(profile)
+    return warehouse, list_day(warehouse, profile, day, settings=read_settings())
+
+
 def embedder_or_none(model: str, *, consequence: str = "") -> "Embedder | None":
     """Load the embedding model; if it cannot be used, warn with the reason and the consequence and return None."""
     from paper_assets.models.embedder import load_embedder  # imports numpy

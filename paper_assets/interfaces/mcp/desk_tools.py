@@ -83,12 +83,12 @@ class DeskTools(ToolSet):
             from paper_assets.interfaces.ranking_answers import not_fetched
             from paper_assets.pipeline.ranking_call import ranked
             from paper_assets.sources.source import seconds_from_now
-            from paper_assets.stores.harvests import was_fetched
 
             records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"))
             files = self._files(profile_path, history_path, local_pdf_dir)
-            if papers is None and paper_ids is None and not was_fetched(self._warehouse, last_day):
-                files = replace(files, warnings=(*files.warnings, not_fetched(last_day)))
+            unknown = not_fetched(self._warehouse, last_day) if papers is None and paper_ids is None else None
+            if unknown:
+                files = replace(files, warnings=(*files.warnings, unknown))
             left = seconds_from_now(self.calls.work_deadline, time.monotonic)
 
             def left_for_model() -> float:
@@ -112,12 +112,12 @@ class DeskTools(ToolSet):
         self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
     ) -> CallToolResult:
         """What to read today for a profile, best first: what each paper says, and why it is listed."""
-        from paper_assets.interfaces.ranking_answers import brief_ranking, newest_ranking
+        from paper_assets.interfaces.ranking_answers import brief_ranking
         from paper_assets.sources.table import page_of
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            answer = brief_ranking(self._warehouse, name, day_or_none(day) or newest_ranking(self._warehouse, name))
+            answer = brief_ranking(self._warehouse, name, self._list_day(name, day))
             papers, answer["more_likely"], answer["by_people"] = (
                 [
                     paper
@@ -144,8 +144,8 @@ class DeskTools(ToolSet):
         from paper_assets.interfaces.ranking_answers import explanation
 
         def work(_: Progress) -> Mapping[str, Any]:
-            known_as = str(split_paper_id(paper_id)[0])
-            return explanation(self._warehouse, self._profile(profile), known_as, day=day_or_none(day))
+            known_as, name = str(split_paper_id(paper_id)[0]), self._profile(profile)
+            return explanation(self._warehouse, name, known_as, day=self._list_day(name, day))
 
         return await self.calls.answer(ctx, "explain_rank", work)
 
@@ -194,7 +194,9 @@ class DeskTools(ToolSet):
                     raise InvalidInput("paper_ids: give either papers or a profile with its day or rating")
                 text = citations_of(self._warehouse, paper_ids, style)
             else:
-                text = citations(self._warehouse, self._profile(profile), style, day=day_or_none(day), rated=rated)
+                name = self._profile(profile)
+                of_day = day_or_none(day) if rated else self._list_day(name, day)
+                text = citations(self._warehouse, name, style, day=of_day, rated=rated)
             if style == "csl-json":  # without the indentation, which costs a third of the tokens
                 text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
             part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
@@ -213,11 +215,11 @@ class DeskTools(ToolSet):
         offset: Offset = 0,
     ) -> CallToolResult:
         """List the papers that entered, left or moved in a ranking, and why."""
-        from paper_assets.interfaces.ranking_answers import list_changes, newest_ranking
+        from paper_assets.interfaces.ranking_answers import list_changes
 
         def work(_: Progress) -> Mapping[str, Any]:
             name = self._profile(profile)
-            last = day_or_none(day) or newest_ranking(self._warehouse, name)
+            last = self._list_day(name, day)
             try:
                 listed = list_changes(self._warehouse, name, day=last, before=day_or_none(before, "before"), edit=edit)
             except NothingEarlier as first:  # on a first day the caller made no mistake

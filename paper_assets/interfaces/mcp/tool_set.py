@@ -134,6 +134,12 @@ class ToolSet:
             raise InvalidInput(f"profile: name one of {', '.join(ranked)}")
         return ranked[0]
 
+    def _list_day(self, profile: str, day: str | None) -> date:
+        """Return the day of the list that is asked for. Raises InvalidInput, NotComputed."""
+        from paper_assets.interfaces.ranking_answers import list_day
+
+        return list_day(self._warehouse, profile, day_or_none(day), settings=self.settings)
+
     def _profile_folder(self, text: str | None, *, argument: str = "profile") -> Path | None:
         """Return the folder of a profile of the caller, by name or by a path in their folder.
 

@@ -42,6 +42,7 @@ from paper_assets.settings import dagster_folder
 from paper_assets.setup.categories import category_name
 from paper_assets.setup.example import holds_only_the_example
 from paper_assets.stores.embeddings import unembedded_count
+from paper_assets.stores.harvests import why_unfetched
 from paper_assets.stores.papers import latest_day, paper_counts
 from paper_assets.stores.rankings import latest_ranking_day, ranking_inputs
 
@@ -119,6 +120,7 @@ def missing_list(request: Request, *, view: str) -> Response | None:
         removed=folder_of(desk, name) is None,
         stored=any(day is None or day - _window(desk, name) < each <= day for each in counts),
         fetched=day in counts,
+        unknown=why_unfetched(desk.warehouse, day) if day else None,
         possible=day is not None and desk.settings.first_day <= day <= today,
         recent=day is not None and now() < closing(day),
         first_day=desk.settings.first_day,
