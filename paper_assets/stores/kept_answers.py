@@ -8,6 +8,8 @@ from typing import Any
 
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
+_PAID = ("calls", "input_tokens", "output_tokens", "cost")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
@@ -23,20 +25,30 @@ class KeptAnswer:
 def keep_answer(
     warehouse: Warehouse, question: str, *, options: Mapping[str, Any], answer: Mapping[str, Any], now: datetime
 ) -> int:
-    """Store an answer and return its number. Raises StoreError."""
+    """Store an answer and return its number, or that of an equal one: the command may be repeated after a kill.
+
+    What was paid does not count, because the repeated command pays less. Raises StoreError.
+    """
+    texts = {
+        name: json.dumps(dict(value), ensure_ascii=False) for name, value in (("options", options), ("answer", answer))
+    }
     with warehouse.writing() as connection:
+        earlier = connection.execute(
+            "select number, answer from kept_answers where question = ? and options = ?", [question, texts["options"]]
+        ).fetchall()
+        for number, kept in earlier:
+            if _unpaid(kept) == _unpaid(texts["answer"]):
+                return int(number)
         [(number,)] = connection.execute("select coalesce(max(number), 0) + 1 from kept_answers").fetchall()
         connection.execute(
             "insert into kept_answers values ($number, $question, $asked_at, $options, $answer)",
-            {
-                "number": number,
-                "question": question,
-                "asked_at": stored_time(now),
-                "options": json.dumps(dict(options), ensure_ascii=False),
-                "answer": json.dumps(dict(answer), ensure_ascii=False),
-            },
+            {"number": number, "question": question, "asked_at": stored_time(now), **texts},
         )
     return int(number)
+
+
+def _unpaid(answer: str) -> dict[str, Any]:
+    return {name: value for name, value in json.loads(answer).items() if name not in _PAID}
 
 
 def kept_answers(warehouse: Warehouse, number: int | None = None) -> list[KeptAnswer]:

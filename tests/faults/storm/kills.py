@@ -87,6 +87,8 @@ CASES = (
     Case("rating", RATE, (IMPORT,), share=2),
     Case("deliver", ("deliver", "graphs", "--again"), (IMPORT, RUN), _has_a_webhook, costly=True),
     Case("ask", ("ask", "What gains in traffic forecasting on road networks?"), (IMPORT,), scores=(), costly=True),
+    Case("kept answer", ("ask", "--extractive", "--keep", "What gains in traffic forecasting?"), (IMPORT,)),
+    Case("export", EXPORT, (IMPORT, RATE), share=1, refuses=True),
     Case("backup", ("backup", "copy"), (IMPORT, RATE), share=2, refuses=True),
     Case("restore", ("restore", "copy", "--yes"), (IMPORT, RATE, ("backup", "copy"), AGAIN)),
     Case("entries of a backup", ("restore", "copy", "--entered"), (IMPORT, RATE, ("backup", "copy"), ERASE)),
