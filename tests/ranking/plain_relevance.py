@@ -483,7 +483,13 @@ def final_order(
     match = plain_matches(papers, options)
     relevance = [scores["semantic_relevance"] for _, scores in papers]
     tier = [(p >= floor) + (p >= max(floor, 0.5)) for p in relevance]
-    order = sorted(everybody, key=lambda at: (-tier[at], -match[at], tie(at)))
+
+    def newest(at: int) -> tuple[bool, float]:
+        published = papers[at][0].published
+        day = published.date().toordinal() if published else -math.inf
+        return (relevance[at] < 0.9, -day) if options.ranking_mode == "novelty" and tier[at] == 2 else (True, 0.0)
+
+    order = sorted(everybody, key=lambda at: (-tier[at], newest(at), -match[at], tie(at)))
     places = min(options.top_k, sum(map(bool, tier)))
     serving = [[p >= 0.5 and tier[at] == 2 for p in serves[at]] for at in everybody]
     by_people = [
