@@ -16,7 +16,7 @@ import json
 import smtplib
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -85,8 +85,10 @@ def digest_mail(*, subject: str, sender: str, to: str, text: str, html: str, ide
     return mail.as_bytes()
 
 
-def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]]) -> int:
+def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]], transmits: Callable[[], None]) -> int:
     """Send each recipient their mail over one connection; return how many the server refused (never all of them).
+
+    `transmits` is called before the first mail is transmitted.
 
     Raises NotDelivered if no recipient has it, or DeliveryUncertain if the connection broke when one has it or may have
     it. Neither shows the password.
@@ -109,6 +111,8 @@ def send_mail(server: MailServer, mails: Sequence[tuple[str, bytes]]) -> int:
                 if place == len(refused):
                     raise NotDelivered(f"{server.host}: {_reason(fault)}") from None
                 raise
+            if place == len(refused):  # nothing has been transmitted
+                transmits()
             try:
                 code, answer = within(partial(smtp.data, mail))
                 if code != 250:

@@ -1,14 +1,15 @@
 """Send digests by mail and to a webhook, each once per profile and day, as configured in `delivery.json` (Z3).
 
-A digest is sent at most once. The outbox is set to `sending` before anything is sent, so a process that is killed while
-sending leaves a delivery with unknown outcome; the check `digests_were_sent` reports it and only a person sends it
-again. The next run sends what certainly failed. Only a profile's newest day is sent, and nothing older than a week: a
-backfill sends nothing.
+A digest is sent at most once. The outbox is set to `sending` before the text is transmitted, so a process that is
+killed while it transmits leaves a delivery with unknown outcome; the check `digests_were_sent` reports it and only a
+person sends it again. The next run sends what certainly failed or was cut off earlier. Only a profile's newest day is
+sent, and nothing older than a week: a backfill sends nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from paper_assets.delivery.channels import (
     DeliveryUncertain,
@@ -63,10 +64,14 @@ def deliver(workspace: Workspace, outgoing: OutgoingDigest, *, again: bool = Fal
     """
     digest, warehouse = outgoing.digest, workspace.warehouse
     options = load_delivery(workspace.settings.profiles_dir, digest.profile)
-    ways: dict[str, Callable[[Workspace, DeliveryOptions, OutgoingDigest], str | None]] = {
+    ways: dict[str, Callable[[Workspace, DeliveryOptions, OutgoingDigest, Callable[[], None]], str | None]] = {
         MAIL: _mail,
         WEBHOOK: _webhook,
     }
+
+    def record(channel: str, state: State, reason: str | None) -> None:
+        note(warehouse, digest.profile, digest.day, channel, state, reason, now=workspace.clock())
+
     before = {
         each.channel: each.state
         for each in deliveries(warehouse, [digest.profile], since=digest.day)
@@ -79,12 +84,12 @@ def deliver(workspace: Workspace, outgoing: OutgoingDigest, *, again: bool = Fal
             continue
         state: State = "sent"
         try:
-            reason = ways[channel](workspace, options, outgoing)
+            reason = ways[channel](workspace, options, outgoing, partial(record, channel, "sending", None))
         except DeliveryUncertain as fault:
             state, reason = "sending", str(fault)
         except Exception as fault:
             state, reason = "failed", str(named_error(fault, f"{channel} of {digest.profile}"))
-        note(warehouse, digest.profile, digest.day, channel, state, reason, now=workspace.clock())
+        record(channel, state, reason)
     found = deliveries(warehouse, [digest.profile], since=digest.day)
     return [each for each in found if each.day == digest.day and each.channel in options.channels]
 
@@ -102,7 +107,7 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
     if not any(channels.values()):
         return found
     for each in deliveries(workspace.warehouse, names, since=workspace.clock().date() - SENT_WITHIN):
-        if each.state == "sent" or each.channel not in channels.get(each.profile, ()):
+        if each.state in ("sent", "claimed") or each.channel not in channels.get(each.profile, ()):
             continue
         unknown = each.state == "sending"
         reason = f"it is unknown whether it arrived ({each.reason or 'cut off'})" if unknown else each.reason
@@ -114,7 +119,9 @@ def undelivered(workspace: Workspace, profiles: Iterable[str]) -> list[Undeliver
     return found
 
 
-def _mail(workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest) -> str | None:
+def _mail(
+    workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest, transmits: Callable[[], None]
+) -> str | None:
     settings, environ, digest = workspace.settings, workspace.access.environ, outgoing.digest
     if options.mail is None or not settings.smtp_host or not settings.mail_from:
         raise InvalidInput("mail needs PAPER_ASSETS_SMTP_HOST and PAPER_ASSETS_MAIL_FROM; set them, or take it out")
@@ -141,12 +148,15 @@ def _mail(workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDige
         user=settings.smtp_user,
         password=secret(environ, _PASSWORD) if settings.smtp_user else "",
     )
-    refused = send_mail(server, mails)
+    refused = send_mail(server, mails, transmits)
     return f"{refused} of {len(to)} recipients refused by {server.host}" if refused else None
 
 
-def _webhook(workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest) -> None:
+def _webhook(
+    workspace: Workspace, options: DeliveryOptions, outgoing: OutgoingDigest, transmits: Callable[[], None]
+) -> None:
     if options.webhook is not None:
         variable = options.webhook.address_in
         address = secret(workspace.access.environ, variable)
+        transmits()
         post_webhook(address, message_of(outgoing.digest, desk=outgoing.desk).payload, variable=variable)

@@ -1,23 +1,28 @@
 """Store which digest was sent where: an outbox in which each digest is sent at most once (Z3).
 
-A row is written before anything is sent. A process killed between sending and recording leaves the row as `sending`:
-whether the message arrived is unknown, so the row is reported in that state and never sent again automatically.
+A claim is stored as `failed` with the process as its reason: if that is killed before it sends anything, the next
+command sends. The row becomes `sending` when the text is about to be transmitted. A process killed after that leaves it
+so: whether the message arrived is unknown, so the row is reported in that state and never sent again automatically.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
 
+from paper_assets.processes import is_gone, parse_process, this_process
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
 
-State = Literal["sending", "sent", "failed"]
+State = Literal["claimed", "sending", "sent", "failed"]
 _LONGEST_REASON = 300  # characters
+_LONGEST_CLAIM = timedelta(hours=1)  # by a process of which nothing can be known, such as one of another machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """Represent the state of a digest on one channel. `sending`: in progress or unknown; `reason` explains it."""
+    """Represent the state of a digest on one channel. `claimed`: another process is about to send it. `sending`: it is
+    being transmitted, or unknown; `reason` explains it.
+    """
 
     profile: str
     day: date
@@ -35,15 +40,23 @@ def claim(warehouse: Warehouse, profile: str, day: date, channel: str, *, now: d
     """
     with warehouse.writing() as connection:
         rows = connection.execute(
-            "select state from digest_deliveries where profile = ? and day = ? and channel = ?", [profile, day, channel]
+            "select state, reason, tried_at from digest_deliveries where profile = ? and day = ? and channel = ?",
+            [profile, day, channel],
         ).fetchall()
-        if rows and rows[0][0] != "failed" and not again:
-            return False
+        for state, reason, tried_at in rows:
+            busy = _is_claimed(reason) and now - read_time(tried_at) < _LONGEST_CLAIM
+            if not again and (state != "failed" or busy):
+                return False
         connection.execute(
-            "insert or replace into digest_deliveries values (?, ?, ?, 'sending', null, ?)",
-            [profile, day, channel, stored_time(now)],
+            "insert or replace into digest_deliveries values (?, ?, ?, 'failed', ?, ?)",
+            [profile, day, channel, f"{this_process()}", stored_time(now)],
         )
     return True
+
+
+def _is_claimed(reason: str | None) -> bool:
+    process = parse_process(reason)
+    return process is not None and not is_gone(process)
 
 
 def note(
@@ -81,6 +94,14 @@ def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) ->
             {"profiles": list(profiles), "since": since},
         ).fetchall()
     return [
-        Delivery(profile=row[0], day=row[1], channel=row[2], state=row[3], reason=row[4], tried_at=read_time(row[5]))
-        for row in rows
+        Delivery(profile=profile, day=day, channel=channel, **_outcome(state, reason), tried_at=read_time(tried_at))
+        for profile, day, channel, state, reason, tried_at in rows
     ]
+
+
+def _outcome(state: State, reason: str | None) -> dict[str, Any]:
+    if state != "failed" or parse_process(reason) is None:
+        return {"state": state, "reason": reason}
+    if _is_claimed(reason):
+        return {"state": "claimed", "reason": "another process is sending it"}
+    return {"state": "failed", "reason": "cut off before anything was sent"}

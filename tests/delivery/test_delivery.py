@@ -24,6 +24,7 @@ from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.digests import STEP, outgoing_digest
 from paper_assets.pipeline.step import Partition, stale
 from paper_assets.pipeline.workspace import open_workspace
+from paper_assets.processes import this_process
 from paper_assets.profile import load_profile
 from paper_assets.retrying import limited
 from paper_assets.settings import load_settings
@@ -189,8 +190,49 @@ def test_what_may_have_arrived_is_shown_and_never_sent_twice(
     assert undelivered(out.workspace, ["ponds"]) == []
 
 
+def transmitting(out: Out) -> None:
+    """As a process leaves it that is killed after the first byte of a mail."""
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    note(out.warehouse, "ponds", MONDAY, "mail", "sending", None, now=NOW)
+
+
+def test_a_process_killed_before_it_transmits_has_sent_nothing_and_the_next_command_does(
+    out: Out, box: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings)
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    assert [each.state for each in deliver(out.workspace, found)] == ["claimed", "sent"], "this process is at work"
+    assert undelivered(out.workspace, ["ponds"]) == []
+    later = NOW + timedelta(hours=2)  # no claim lasts so long, whoever made it
+    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=later)
+    with monkeypatch.context() as patch:
+        gone = replace(this_process(), started="1")
+        patch.setattr("paper_assets.stores.deliveries.this_process", lambda: gone)
+        assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW, again=True)
+    [lost] = undelivered(out.workspace, ["ponds"])
+    assert not lost.unknown and "cut off before anything was sent" in str(lost)
+    assert [each.state for each in deliver(out.workspace, found)] == ["sent", "sent"]
+    assert len(box.mails) == 1
+
+
+@pytest.mark.parametrize("channel", ["mail", "webhook"])
+def test_a_delivery_is_of_unknown_outcome_from_before_its_first_byte_on(
+    out: Out, box: Mailbox, answers: list[Answer], monkeypatch: pytest.MonkeyPatch, channel: str
+) -> None:
+    """The states are looked at by a channel that is about to transmit."""
+    states: list[str] = []
+
+    def looking(*given: Any, **named: Any) -> Any:
+        states.append(out.sent()[channel])
+        raise ConnectionResetError
+
+    monkeypatch.setattr("smtplib.SMTP.data" if channel == "mail" else "requests.post", looking)
+    deliver(out.workspace, outgoing_digest(out.warehouse, "ponds", MONDAY, settings=out.settings))
+    assert states == ["sending"]
+
+
 def test_a_process_killed_while_it_sends_leaves_a_delivery_of_unknown_outcome(out: Out, box: Mailbox) -> None:
-    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)  # and then the process is gone
+    transmitting(out)
     out.materialize(MONDAY)
     assert box.mails == []
     assert out.sent() == {"mail": "sending", "webhook": "sent"}
@@ -415,7 +457,7 @@ def test_the_command_sends_a_delivery_of_unknown_outcome_again(
     monkeypatch.chdir(tmp_path)
     for name, value in out.workspace.access.environ.items():
         monkeypatch.setenv(name, value)
-    assert claim(out.warehouse, "ponds", MONDAY, "mail", now=NOW)
+    transmitting(out)
     with pytest.raises(PaperAssetsError, match=r"mail unknown: cut off while .*deliver ponds --day .* --again"):
         exchange.deliver("ponds", day=MONDAY, as_json=True)
     exchange.deliver("ponds", day=MONDAY, again=True)

@@ -17,7 +17,7 @@ from paper_assets.interfaces import background
 from paper_assets.interfaces.page import evidence, overview, rewrite_views, today
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, interests_of
-from paper_assets.stores.deliveries import claim
+from paper_assets.stores.deliveries import claim, note
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")
@@ -292,6 +292,7 @@ def test_health_sends_a_digest_again_that_may_not_have_arrived(
     file.write_text('{"mail": {"to": ["ada@example.org"]}}', encoding="utf-8")
     try:
         assert claim(desk.warehouse, PROFILE, today, "mail", now=datetime.now(UTC))
+        note(desk.warehouse, PROFILE, today, "mail", "sending", None, now=datetime.now(UTC))
         shown = client.get("/health").text
         assert "it is unknown whether it arrived" in shown and "paper-assets deliver" not in shown
         press(client, shown, "Send it once more")

@@ -145,5 +145,5 @@ def deliver(
     if lost:
         line = f"{profile}, {of_day}: {lost[0]['channel']} {lost[0]['state']}: {lost[0]['reason']}"
         if lost[0]["state"] == "unknown":
-            line += f"; send it again with: paper-assets deliver {profile} --day {of_day} --again"
+            line += f"; if it has not, send it again with: paper-assets deliver {profile} --day {of_day} --again"
         raise PaperAssetsError(line)
