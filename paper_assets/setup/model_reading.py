@@ -4,6 +4,7 @@ The model names topics in English, so that an interest in another language is tr
 people must be named in the text, and topics of an English text must share a word with it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ from paper_assets.text.prompts import AskModel, prompt
 from paper_assets.text.statements import Reading
 from paper_assets.text.words import stems_in
 
+_NOT_OF_NAMES = re.compile(r"['’]s\b|[^\w\s.'’-]")  # what stands around a name in a sentence
 _MOST = 40  # entries of a list
 _Topics = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=_MOST)]
 _TOPICS = ("primary", "secondary", "exploratory", "avoid", "less")
@@ -49,7 +51,7 @@ def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
     answer: _Answer = ask(
         system=prompt("read_statement"), user=introduced("The statement is", "statement", text), schema=_Answer
     ).value
-    written, named = set(stems_in(text)), f" {name_form(text)} "
+    written, named = set(stems_in(text)), f" {name_form(_NOT_OF_NAMES.sub(' ', text))} "
     foreign = by_rules.language is not None
 
     def kept(topics: list[str]) -> tuple[str, ...]:
@@ -61,7 +63,13 @@ def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
     reading = replace(
         by_rules,
         **{**by_list, "avoid": tuple(dict.fromkeys((*by_list["avoid"], *by_list["less"])))},
-        authors=tuple(dict.fromkeys(name for name in people if name and f" {name_form(name)} " in named)),
+        authors=tuple(
+            dict.fromkeys(
+                name
+                for name in people
+                if name and any(f" {name_form(form)} " in named for form in (name, name.replace(",", " ")))
+            )
+        ),
     )
     return replace(reading, notes=(*by_rules.notes, *_differences(by_rules, reading)))
 

@@ -6,6 +6,7 @@ judgement (before a topic) or with a verb or a pronoun (after it), and consists 
 word in it makes the topic unwanted. The words are in `statement_words.toml`.
 """
 
+import re
 from collections.abc import Sequence
 
 from paper_assets.text.statement_parts import expression, word_list
@@ -21,6 +22,8 @@ def plain_clauses(sentence: str) -> list[str]:
     gives none.
     """
     sentence = expression("manners").sub("", sentence)
+    if reason := expression("reason").match(sentence):  # "we build robots, so I read about grasping"
+        sentence = f"I am a researcher in {reason['reason']}; {sentence[reason.end() :]}"
     given = expression("conditional").match(sentence)
     if given and rejects(given["rest"]):
         return [f"not interested in {given['topic']}"]
@@ -31,7 +34,12 @@ def plain_clauses(sentence: str) -> list[str]:
         if plain[at] is None and is_opinion(part) and rejects(part) and expression("referring").search(part):
             topic = expression("past").sub("", parts[at - 1])
             plain[at - 1 : at + 1] = [f"not interested in {topic}", ""]  # "A was my field, but I have had enough of it"
-    if plain == [None] * len(parts):
+    for at, part in enumerate(parts[1:], 1):
+        contrary = expression("contrast").match(part) if plain[at] is None else None
+        if contrary and not rejects(parts[at]) and re.search(rf"\bbut\s+{re.escape(part)}", sentence):
+            plain[at] = f"not interested in {contrary['topic']}"
+    stated = len(parts) > 1 and any(is_opinion(part) or expression("subject").match(part) for part in parts)
+    if plain == [None] * len(parts) and not stated:
         return [sentence]
     clauses = [part if clause is None else clause for part, clause in zip(parts, plain, strict=True)]
     return [clause for clause in clauses if not is_opinion(clause)]
@@ -62,10 +70,11 @@ def _plain(clause: str, *, alone: bool) -> str | None:
         match = expression("doing").search(clause)
         return clause[match.end() :] if match else None
     tokens, words = clause.split(), _words(clause)
-    if 0 < (length := _run_before(words)) < len(words):
-        return _phrase(" ".join(words[:length])) + " ".join(tokens[length:])
+    before = 0 if words[0] == "less" and tokens[0].endswith(",") else _run_before(words)
+    if 0 < before < len(words):
+        return _phrase(" ".join(words[:before])) + " ".join(tokens[before:])
     if at := _run_after(words):
-        return _phrase(" ".join(words[at:])) + " ".join(tokens[:at])
+        return _phrase(" ".join(words[at:])) + expression("emphasis").sub("", " ".join(tokens[:at]))
     return None
 
 
@@ -83,10 +92,15 @@ def _run_before(words: Sequence[str]) -> int:
     if not is_run:
         return at + 1 if start == "less" and following not in word_list("opinions") else 0
     end = at + 1
-    while end < len(words) and (words[end] in word_list("opinions") or _is_about(words, end)):
+    framing = word_list("opinions") | word_list("wishes")
+    while end < len(words) and words[end] in framing and not _is_about(words, end):
+        end += 1
+    if end < len(words) and _is_about(words, end):
         end += 1
     if end < len(words) and words[end] in word_list("about"):
         end += 1
+    if is_opinion(" ".join(words[end:])):  # "I no longer want papers on it" names no topic
+        return 0
     if end == at + 1 or (expression("field").match(" ".join(words)) and not rejects(" ".join(words[:end]))):
         return 0
     return end
@@ -105,7 +119,8 @@ def _run_after(words: Sequence[str]) -> int:
         first, *others = words[at:]
         denies = first.endswith("n't") or others == ["not"]
         if (first in word_list("predicates") or denies) and all(word in word_list("opinions") for word in others):
-            judges = others and any(word in word_list(name) for name in _JUDGING for word in words[at:])
+            judging = words[at:] if others else set(words[at:]) & word_list("negatives")  # "surveys excluded"
+            judges = any(word in word_list(name) for name in _JUDGING for word in judging)
             return at if (denies or judges) and words[at - 1] not in word_list("about") else 0
         if expression("refusal").fullmatch(" ".join(words[at:])):
             return at

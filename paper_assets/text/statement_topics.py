@@ -31,14 +31,19 @@ def topics_of(clause: str, mode: Mode, found: Found) -> list[tuple[str, Level, b
             note_category(re.sub(r"^(?:from|in)\s+", "", framed), mode.wanted, found) if " " in framed else False
         )
         for chunk in [framed] if is_category else _chunks(framed, mode):
-            at_start = expression("level_at_start").match(chunk)
-            if at_start and mode.wanted:
+            while mode.wanted and (at_start := expression("level_at_start").match(chunk)):
                 level = next(
                     (each for each, pattern in expressions("levels") if pattern.search(at_start["words"])), level
                 )
-                chunk = chunk[at_start.end() :]
+                chunk = expression("leads").sub("", chunk[at_start.end() :])
             at_end = expression("level_at_end").search(chunk)
             own = "exploratory" if at_end else level
+            last = re.search(r"\s*\(([^()]+)\)$", chunk)
+            if last and all(
+                word in word_list("heading") for word in last[1].casefold().split()
+            ):  # "trees (side interest)"
+                chunk = chunk[: last.start()]
+                own = next((each for each, pattern in expressions("levels") if pattern.search(last[1])), own)
             topic = _topic(chunk[: at_end.start()] if at_end else chunk, mode, found)
             if topic:
                 field_only = short is not None and len(topic.split()) == 1 and len(colon) == 1
@@ -127,7 +132,9 @@ def _split_pair(text: str, *, of_list: bool = False) -> list[str]:
     for side in sides[1:]:
         one, other = result[-1].split(), side.split()
         preposition = expression("preposition").search(side)
-        if of_list:
+        if other[0].lower() in ("its", "their"):  # "glaciers and their retreat"
+            split = False
+        elif of_list:
             split = True
         elif len(one) == 1 and len(other) == 1:
             split = (

@@ -111,7 +111,20 @@ def _reading(found: Found, notes: list[str]) -> Reading:
 
 # --- Items: bullets, sentences, unwrapped lines --------------------------------------------------------------------
 
-_SAME = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "‐": "-", "‑": "-"})
+_SAME = str.maketrans(
+    {
+        **dict.fromkeys("❌🚫👎⛔✗✘", "not "),
+        **dict.fromkeys("✅👍✓✔⭐", "yes "),
+        "“": '"',
+        "”": '"',
+        "‘": "'",
+        "’": "'",
+        "–": "-",
+        "—": "-",
+        "‐": "-",
+        "‑": "-",
+    }
+)
 _BULLET = re.compile(r"(?P<indent> *)(?P<mark>[-*•·◦▪+>]|\(?\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}) +(?=\S)")
 _NUMBER = re.compile(r"(^|[:,;.]|\b(?:and|or)\b|(?<=\s))\s*\(?(?:\d{1,2}|[a-h]|[ivx]{1,4})\)\s+", re.IGNORECASE)
 _LONGEST_SENTENCE = 600  # characters; a longer one is read in pieces
@@ -120,6 +133,7 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?(?:[^\Wa-zà-ÿ_]|[a-z]{2,}(?:-[a-z]+)?\.[A-Z]{2}))|(?<=[。！？])\s*"
 )
 _LOWER_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?])\s+(?=[^\W\d_])|(?<=[。！？])\s*")  # of a text without capitals
+_HEADERS = re.compile(r"\A\s*(?:(?:subject|to|from|date|cc):[^\n]*\n\s*)+", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|et al|cf|vs|approx|resp|incl|esp|Dr|Prof)|\b[A-Z])\.$")
 
 
@@ -133,6 +147,7 @@ class _Item:
 
 def _without_letter(text: str) -> str:
     """Return the text of a mail or letter without its greeting, its thanks, and all from its closing words on."""
+    text = _HEADERS.sub("", text)
     closing = expression("closing").search(text)
     return expression("thanks").sub("", expression("greeting").sub("", text[: closing.start()] if closing else text))
 
@@ -255,12 +270,17 @@ def _answered(asked: re.Match[str]) -> str:
     return (": no" if rejects(asked[1]) else ": yes") if is_opinion(asked[1]) else asked[0]
 
 
+_MARK = re.compile(r"[(\[]([^()\[\]]{1,40})[)\]]\s*(?=\w)")
+
 # --- Clauses: wanted and unwanted topics -----------------------------------------------------------------------
 
 
 def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
     """Read one sentence: its own heading, its people, then its clauses in order."""
-    sentence = sentence.strip().rstrip(".!").strip()
+    sentence = sentence.strip().rstrip(".!?").strip()
+    marked = _MARK.match(sentence)
+    if marked and is_opinion(marked[1]):  # "(skip) surveys"
+        return _read_sentence(sentence[marked.end() :], _described(marked[1], mode), found)
     sentence = expression("not_only").sub(r"\1 and ", expression("condition").sub("", sentence))
     sentence = _NUMBER.sub(r"\1; ", sentence) if len(_NUMBER.findall(sentence)) > 1 else sentence
     head, colon, rest = sentence.partition(":")
@@ -269,6 +289,10 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
         own = _heading_mode(head, mode) or (_described(head, mode) if stated else None)
         if own is not None:
             return _read_sentence(rest, own, found)
+        before, _, last = head.rpartition(",")
+        if before and _heading_mode(last, mode):  # "surface codes, authors: Ada Lov"
+            _read_sentence(before, mode, found)
+            return _read_sentence(f"{last}:{rest}", mode, found)
     sentence = re.sub(r":\s+(?=(?:i|we)\b)", "; ", sentence, flags=re.IGNORECASE)
     if read_foreign(sentence, mode, found):
         return None
@@ -291,10 +315,15 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
     sentence = _take_codes(_take_authors(sentence, found), mode, found)
     for part in _take_exceptions_in_brackets(sentence, mode, found):
         for plain in plain_clauses(part):
-            for wanted, mild, clause, first_only in _clauses(plain, mode):
-                said = replace(mode, wanted=wanted, mild=mild)
+            if expression("biography").match(plain):
+                found.add(plain, mode, context=True)
+                continue
+            subject = expression("subject").match(plain)
+            own = _described(subject["words"], mode) if subject else mode
+            for wanted, mild, clause, first_only in _clauses(plain[subject.end() :] if subject else plain, own):
+                said = replace(own, wanted=wanted, mild=mild)
                 for place, (topic, level, context) in enumerate(topics_of(clause, said, found)):
-                    kept = mode if first_only and place else said
+                    kept = own if first_only and place else said
                     found.add(topic, replace(kept, level=level if kept.wanted else "primary"), context=context)
 
 
@@ -342,8 +371,9 @@ def _take_authors(sentence: str, found: Found) -> str:
     def take(match: re.Match[str]) -> str:
         names = [name for name in _names(match["names"]) if not expression("organisation").search(name)]
         before = re.split(r"[;:]|\bbut\b", match.string[: match.start("names")])[-1]
-        excluded = expression("excludes").search(before) or expression("bare").search(before)
-        if not names or excluded or any(name.casefold() in found.categories for name in names):
+        excluded = _is_excluded(before)
+        reported = match["if"] is None or match["publish"] is not None  # "everything Ada Lov posts"
+        if not names or not reported or excluded or any(name.casefold() in found.categories for name in names):
             return match[0]
         found.authors.update(dict.fromkeys(names))
         return " "
@@ -352,9 +382,25 @@ def _take_authors(sentence: str, found: Found) -> str:
     return (
         ""
         if left != sentence
-        and re.fullmatch(r"(?:\W|\b(?:always|please|also|include|and|i|we)\b)*", left, re.IGNORECASE)
+        and (
+            is_opinion(left)
+            or re.fullmatch(r"(?:\W|\b(?:always|please|also|include|and|i|we)\b)*", left, re.IGNORECASE)
+        )
         else left
     )
+
+
+def _without_trigger(before: str) -> str:
+    """Return the words before an excluded code without those that exclude it."""
+    found = [each for name in ("excludes", "bare") for each in expression(name).finditer(before.rstrip() + " ")]
+    last = max(found, key=lambda each: each.end(), default=None)
+    return before[: last.start()] if last and not before[last.end() :].strip() else before
+
+
+def _is_excluded(before: str) -> bool:
+    """Return whether the words before a name or code say that it is not wanted."""
+    excludes = expression("excludes").search(before) or expression("bare").search(before.strip() + " ")
+    return excludes is not None and expression("exceptions").search(before) is None
 
 
 def _names(text: str) -> list[str]:
@@ -362,19 +408,30 @@ def _names(text: str) -> list[str]:
     return [re.sub(r"['’]s$", "", " ".join(part.split())) for part in parts if re.search(r"\w", part)]
 
 
-_CODE = re.compile(r"\b[a-z]{2,}(?:-[a-z]{2,4})?\.[A-Za-z-]{2,}\b")
-_AND_CODE = re.compile(r"\s*(?:,|/|\band\b|\bor\b|&)\s*(?=[a-z]{2,}(?:-[a-z]{2,4})?\.[A-Za-z-]{2,})")
+_CODE = re.compile(r"\b[a-z]+(?:-[a-z]{2,4})?\.[A-Za-z-]{2,}\b|\b[a-z]{2,5}-[a-z]{2,4}\b(?![.-])")
+_AND_CODE = re.compile(rf"\s*(?:,|/|\band\b|\bor\b|&)\s*(?={_CODE.pattern})")
 
 
 def _take_codes(sentence: str, mode: Mode, found: Found) -> str:
-    """Move codes of categories (cs.CL) out of a sentence; return the rest."""
+    """Move codes of categories (cs.CL) and names of sections out of a sentence; return the rest."""
+    named = expression("sections").match(sentence)
+    names = [expression("leads").sub("", name) for name in _names(named["names"])] if named else []
+    if named and names and all(name.casefold() in found.categories for name in names):
+        for name in names:
+            note_category(name, mode.wanted, found)
+        sentence = sentence[named.end() :].lstrip(" ,;:")
     at = 0
     while (code := _CODE.search(sentence, at)) is not None:
         before = sentence[: code.start()]
         clause = re.split(r"[;:.]\s|\bbut\b", before)[-1]
-        excluded = expression("excludes").search(clause) is not None or expression("bare").search(clause) is not None
+        excluded = _is_excluded(clause)
         at = code.end()
         if note_category(code[0], mode.wanted and not excluded, found):
             joined = _AND_CODE.match(sentence, at)
+            if excluded and not joined:
+                before = _without_trigger(before)
             sentence, at = before + sentence[joined.end() if joined else at :], code.start()
-    return sentence
+    head, colon, rest = sentence.partition(":")
+    if colon and (not head.strip() or _heading_mode(head, Mode())):
+        return rest
+    return "" if at and _heading_mode(sentence, Mode()) else sentence  # "my categories are"

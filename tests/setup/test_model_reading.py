@@ -26,12 +26,12 @@ def test_a_model_translates_topics_and_its_answer_is_kept(tmp_path: Path) -> Non
 
 
 def test_people_and_topics_that_the_text_does_not_name_are_dropped(tmp_path: Path) -> None:
-    text = "tree kernels, not forests; papers by Ada Lov"
+    text = "tree kernels, not forests; papers by Ada Lov. Also Ida Mun's (with Lov, Émile): always"
     answer = {
         **EMPTY,
         "primary": ["tree kernels", "crypto coins"],
         "less": ["forests"],
-        "authors": ["ada lov", "Emil Dub"],
+        "authors": ["ada lov", "Emil Dub", "Ida Mun", "Lov, Émile"],
     }
     with loopback_llm(says(answer)) as server:
         config = server.config("anthropic")
@@ -39,4 +39,4 @@ def test_people_and_topics_that_the_text_does_not_name_are_dropped(tmp_path: Pat
         ask = reading_model({**environ, "ANTHROPIC_API_KEY": KEY}, Warehouse(tmp_path / "w.duckdb", deadline=60))
         reading = read_by_model(text, read_statement(text), ask=ask)
     assert (reading.primary, reading.avoid, reading.less) == (("tree kernels",), ("forests",), ("forests",))
-    assert reading.authors == ("ada lov",)
+    assert reading.authors == ("ada lov", "Ida Mun", "Lov, Émile")

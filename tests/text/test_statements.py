@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from paper_assets.text.statements import LONGEST_STATEMENT, read_statement, topic_in
 
-CATEGORIES = {"cs.cl": "cs.CL", "cs.cv": "cs.CV", "number theory": "math.NT", "algebraic geometry": "math.AG"}
+CATEGORIES = {
+    "cs.cl": "cs.CL",
+    "hep-th": "hep-th",
+    "cs.cv": "cs.CV",
+    "number theory": "math.NT",
+    "algebraic geometry": "math.AG",
+}
 
 # text, wanted topics, avoided topics
 READ = [
@@ -93,11 +99,26 @@ def test_ranks_become_levels_and_less_interesting_topics_are_marked() -> None:
         ("rules",),
     )
     assert reading.avoid == reading.less == ("surveys",)
+    lowered = read_statement(
+        "My top priority is tokens; a distant second is scripts. Mostly kernels and, less so, trees; if there is room "
+        "also rules, knots (side interest)."
+    )
+    assert (lowered.primary, lowered.secondary) == (("tokens", "kernels"), ("scripts",))
+    assert lowered.exploratory == ("trees", "rules", "knots")
 
 
 def test_people_are_lifted_out_of_a_sentence_and_of_a_list() -> None:
     reading = read_statement("Sieve methods. Always include papers by Ada van der Lov or Émile Dûbois.")
     assert (reading.authors, reading.wanted) == (("Ada van der Lov", "Émile Dûbois"), ("Sieve methods",))
+    for text in (
+        "Sieves; everything Ada Lov posts",
+        "If Ada Lov publishes something, show it. Sieves",
+        "Sieves, authors to follow: Ada Lov",
+        "Never miss Ada Lov. Sieves",
+        "New work of Ada Lov on sieves is welcome.",
+    ):
+        reading = read_statement(text)
+        assert (reading.authors, [topic.lower() for topic in reading.wanted]) == (("Ada Lov",), ["sieves"]), text
     assert read_statement("topics: tori\nauthors: Ada Lov, Émile Dûbois").authors == ("Ada Lov", "Émile Dûbois")
 
 
@@ -109,6 +130,17 @@ def test_categories_are_known_by_code_and_by_name() -> None:
     assert (reading.categories, reading.exclude_categories) == (("cs.CL", "math.NT"), ("math.AG",))
     assert reading.wanted == ("parsing", "modular forms")
     assert read_statement("exclude: cs.CV", categories=CATEGORIES).exclude_categories == ("cs.CV",)
+    for text in (
+        "hep-th but not cs.CV, tensor networks",
+        "Only hep-th, without cs.CV: tensor networks",
+        "hep-th: tensor networks. Exclude cs.CV.",
+        "My category is hep-th. I read about tensor networks. No cs.CV papers.",
+    ):
+        reading = read_statement(text, categories=CATEGORIES)
+        assert (reading.categories, reading.exclude_categories) == (("hep-th",), ("cs.CV",)), text
+        assert (reading.wanted, reading.avoid) == (("tensor networks",), ()), text
+    sections = read_statement("Number Theory and Algebraic Geometry sections; modular forms", categories=CATEGORIES)
+    assert (sections.categories, sections.wanted) == (("math.NT", "math.AG"), ("modular forms",))
 
 
 def test_a_statement_that_only_excludes_says_that_nothing_is_wanted() -> None:
