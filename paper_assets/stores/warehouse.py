@@ -360,6 +360,8 @@ def explained(path: Path) -> Iterator[None]:
         raise
     except UnicodeDecodeError:
         raise StoreError(f"{path} is damaged: it contains invalid text; {_REPAIR}") from None
+    except RuntimeError as error:  # by which DuckDB replaces what a signal raised; work would go on after it
+        raise (KeyboardInterrupt if f"{error}" == "Query interrupted" else error) from None
 
 
 def _busy(warehouse: Warehouse, holder: str) -> str:

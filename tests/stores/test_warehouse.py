@@ -1,8 +1,11 @@
 """Test that the warehouse is created on first use, that processes take turns, and that faults are one line."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
 
 import duckdb
 import numpy as np
@@ -300,3 +303,27 @@ def test_a_profile_asked_for_in_between_leaves_the_opening_to_the_next_question(
         assert papers_by_id(opened, ["2603.00001"]).num_rows == 0
         assert profile_version(opened, "ann", kept.content_hash) == kept
         assert papers_by_id(opened, ["2603.00001"]).num_rows == 0
+
+
+def test_ctrl_c_during_a_query_ends_the_work_and_is_no_fault_of_a_paper(tmp_path: Path) -> None:
+    """DuckDB raises RuntimeError for it, after which a loop over papers would go on."""
+    code = """
+    import os, signal, sys, threading
+    from pathlib import Path
+    from paper_assets.stores.warehouse import Warehouse
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's is ignored
+    warehouse = Warehouse(Path(sys.argv[1]), deadline=60)
+    try:
+        with warehouse.reading() as connection:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
+    except Exception as fault:
+        print(repr(fault))
+    except KeyboardInterrupt:
+        print("ended")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(code), str(tmp_path / "w.duckdb")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "ended\n"
