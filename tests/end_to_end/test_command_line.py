@@ -167,7 +167,7 @@ def test_today_shows_the_stored_lists_and_computes_none(desk: Desk) -> None:
             paper["paper_id"] for paper in ranked[stored["profile"]]["papers"]
         ]
     text = desk.run("today", "graphs", "--why")
-    assert "2603.00103" in text and "on topic" in text and "nothing has changed" not in text
+    assert "2603.00103" in text and "in title and abstract." in text and "nothing has changed" not in text
     for command in ("today", "explain", "changed", "cite"):
         paper = ["2603.00103"] if command == "explain" else []
         refused = desk.refused(command, "graphs", *paper, "--day", "2026-02-02")

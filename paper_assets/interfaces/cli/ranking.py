@@ -96,7 +96,7 @@ def rank(
 def today(
     profile: Annotated[str | None, typer.Argument(metavar="PROFILE", help="Name of the profile; default: all.")] = None,
     day: ListDay = None,
-    why: Annotated[bool, typer.Option("--why", help="Show what each paper's match consists of.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show why each paper is in the list.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the stored list of a profile, or of all profiles. Nothing is fetched or computed: `run` does that."""

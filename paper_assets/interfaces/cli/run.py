@@ -182,7 +182,7 @@ def show_ranking(shown: Mapping[str, Any], *, with_why: bool) -> None:
         say(shown.get("window", "").removesuffix("."))
     if with_why:
         for paper in shown["papers"]:
-            say(f"{paper['rank']}. {paper['sum']}")
+            say(f"{paper['rank']}. {paper['reason']}")
     if shown["rewrites"]:
         say(f"rewrites: {', '.join(f'{count} {standing}' for standing, count in shown['rewrites'].items())}")
     say(f"file: {shown['file']}\ndigest: {shown['digest']}\n")
