@@ -3,7 +3,8 @@
 The functions read a row of a stored ranking and its header.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,13 +142,27 @@ def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     missing = [word for word in asked if singular(word) not in found] if len(asked) <= _NAMED else []
     written = {singular(word): word for word in words_in(interest)}
     parts = [
-        f"{', '.join(' '.join(written.get(word, word) for word in term.split()) for term in terms[:_NAMED])} in {field}"
+        f"{', '.join(_apart(_as_found(term, written) for term in terms)[:_NAMED])} in {field}"
         for terms, field in ((in_title, "title"), (in_abstract, "abstract"))
         if terms
     ]
     if not parts:
         return [f"near to {topic} in meaning"]
-    return [*parts, *([f"{' '.join(missing[:_NAMED])} not found"] if missing else [])]
+    phrases = re.sub(r"\S+", lambda word: word[0] if word[0] in missing else ",", " ".join(words_in(interest)))
+    named = list(filter(None, (" ".join(phrase.split()) for phrase in phrases.split(","))))
+    return [*parts, *([f"{', '.join(dict.fromkeys(named[:_NAMED]))} not found"] if missing else [])]
+
+
+def _apart(terms: Iterable[str]) -> list[str]:
+    """Return the terms, each once, that are not part of another one: SLAM of "visual SLAM"."""
+    once = list(dict.fromkeys(terms))
+    return [term for term in once if not any(f" {term} " in f" {other} " for other in once if other != term)]
+
+
+def _as_found(term: str, written: Mapping[str, str]) -> str:
+    """Return a matched term as the paper has it: the acronym or the derived form that follows it in brackets."""
+    words, _, form = term.partition(" (")
+    return form.removesuffix(")") or " ".join(written.get(word, word) for word in words.split())
 
 
 def what_was_missing(paper_id: str, rows: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> str | None:

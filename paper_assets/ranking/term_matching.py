@@ -199,24 +199,33 @@ def term_scores(words: PaperWords, texts: Sequence[str], *, background: Backgrou
 def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the terms of an interest in the title, and those only in the abstract, pairs before words.
 
-    The words of a pair that was found are not returned again. If an acronym or a derived form was found, it follows the
-    term in brackets.
+    The words of a pair that was found are not returned again, and pairs in a row are one phrase. An acronym or a
+    derived form that was found follows the term in brackets, as the paper writes it.
     """
     matched: list[Term] = []
+    phrase, at = list[Sequence[str]](), 0  # the sides of the words found last, and the field that holds them
     where: tuple[list[str], list[str]] = ([], [])
     texts = normal_form(title), normal_form(abstract)
     words_by_field = words_in(title), words_in(abstract)
     for term in sorted(terms_of(interest), key=lambda term: term.second is None):
         if any(term.first in (pair.first, pair.second) for pair in matched if pair.second is not None):
+            longer = [*phrase, term.sides[-1]]
+            if term.second and matched[-1].second == term.first and re.search(_in_a_row(longer), texts[at]):
+                matched.append(term)
+                phrase = longer
+                where[at][-1] += f" {term.second}"
             continue
-        words = r"(?![^\W_])[\W_]+".join(f"(?:{_any_of(side)})" for side in term.sides)
+        words = _in_a_row(term.sides)
         short = _any_of(sorted(term.acronyms))
-        pattern = re.compile(rf"(?<![^\W_])(?:{words}{f'|({short})' if short else ''})(?![^\W_])")
+        pattern = re.compile(rf"(?<![^\W_])(?:{words}{f'|{short}' if short else ''})(?![^\W_])")
         match = next(((field, hit) for field, text in enumerate(texts) if (hit := pattern.search(text))), None)
         if match is not None:
             field, hit = match
             matched.append(term)
-            where[field].append(f"{term.words} ({singular(hit[1]).upper()})" if short and hit[1] else term.words)
+            phrase, at = [*term.sides], field
+            by_acronym = (term.acronyms | term.as_first | term.as_second) & set(map(singular, words_in(hit[0])))
+            written = f" ({_written(hit[0], (title, abstract)[field])})" if by_acronym else ""
+            where[field].append(f"{term.words}{written}")
         elif term.second is None:
             family = _stems_of(term)
             derived = [
@@ -228,6 +237,17 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
             for field, word in derived[:1]:
                 where[field].append(f"{term.words} ({word})")
     return tuple(where[0]), tuple(where[1])
+
+
+def _written(found: str, text: str) -> str:
+    """Return words that were found in the normal form of a text with its capitals."""
+    match = re.search(r"[\W_]+".join(map(re.escape, found.split())), text, re.IGNORECASE)
+    return " ".join(match[0].split()) if match else found
+
+
+def _in_a_row(sides: Sequence[Sequence[str]]) -> str:
+    """Return a regular expression that matches one word of each side, one after the other."""
+    return r"(?![^\W_])[\W_]+".join(f"(?:{_any_of(side)})" for side in sides)
 
 
 def _points(times: Floats, idf: float) -> Floats:

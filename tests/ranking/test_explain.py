@@ -202,6 +202,27 @@ def test_a_score_as_a_sum_adds_up_and_names_only_what_counted() -> None:
         ),
         ("few labels", ("Labels", "Rare."), ["VERY_RECENT", "NO_CODE"], "labels in title; few not found."),
         ("few labels", ("Stones", "Rare."), [], "near to few labels in meaning."),
+        ("visual SLAM and odometry", ("Visual SLAM", "Rare."), [], "Visual SLAM in title; odometry not found."),
+        (
+            "visual SLAM and odometry",
+            ("A SLAM", "Odometry."),
+            [],
+            "SLAM in title; odometry in abstract; visual not found.",
+        ),
+        ("sparse autoencoders", ("SAEs of stones", ""), [], "SAEs in title."),
+        ("atmospheres of planets", ("Atmospheric", ""), [], "atmospheric in title; planets not found."),
+        (
+            "large language model reasoning",
+            ("Reasoning in large language models", ""),
+            [],
+            "large language model, reasoning in title.",
+        ),
+        (
+            "evaluation of dialogue assistants",
+            ("Dialogue", ""),
+            [],
+            "dialogue in title; evaluation, assistants not found.",
+        ),
         (None, ("Stones", ""), ["PREFERRED_AUTHOR"], "by an author you follow."),
     ],
 )

@@ -219,7 +219,7 @@ def test_an_acronym_and_its_phrase_find_each_other() -> None:
     by_phrase, by_acronym = scores(papers, "sparse autoencoders", "SAE").T
     assert by_phrase[0] > by_phrase[2] and by_phrase[1] > by_phrase[2]
     assert np.array_equal(by_phrase, by_acronym)
-    assert matched_terms("sparse autoencoders", *papers[0]) == (("sparse autoencoder (SAE)",), ())
+    assert matched_terms("sparse autoencoders", *papers[0]) == (("sparse autoencoder (SAEs)",), ())
 
 
 @pytest.mark.parametrize("interest", ["LLM inference", "large language model inference"])
@@ -227,7 +227,7 @@ def test_a_pair_is_found_where_an_acronym_is_one_of_its_words(interest: str) -> 
     papers = [f"{text} " + "word " * 60 for text in ("LLM inference", "language model inference", "inference, an LLM")]
     short, long, apart = scores(papers, interest, background=BACKGROUND)[:, 0]
     assert short > apart and long > 0
-    assert "model inference" in matched_terms(interest, papers[0], "")[0]
+    assert "model inference (LLM inference)" in matched_terms(interest, papers[0], "")[0]
 
 
 def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() -> None:
