@@ -19,16 +19,21 @@ def remove_everything(settings: Settings, environ: Mapping[str, str], name: str)
 
     Raises InvalidProfile, StoreBusy, StoreUnwritable.
     """
-    words = delete_profile(_place(settings), name, (settings.rankings_dir, settings.digests_dir))
-    forget_job(settings.home, name)
-    for log in settings.home.glob("*.log*"):
-        _without_lines(log, name, words)
+    left = list[str]()
+
+    def clean(words: Collection[str]) -> None:
+        forget_job(settings.home, name)
+        for log in settings.home.glob("*.log*"):
+            _without_lines(log, name, words)
+        try:
+            forget_profile(dagster_folder(environ, Path.cwd()), name)
+        except StoreError as fault:
+            left.append(f"{fault}")
+
+    delete_profile(_place(settings), name, (settings.rankings_dir, settings.digests_dir), clean)
     folders = [folder for folder in (settings.home / "backups", settings.home / "replaced") if folder.exists()]
-    left = [f"{' and '.join(map(str, folders))} may still hold it: delete the copies there too"] if folders else []
-    try:
-        forget_profile(dagster_folder(environ, Path.cwd()), name)
-    except StoreError as fault:
-        left.append(f"{fault}")
+    if folders:
+        left.append(f"{' and '.join(map(str, folders))} may still hold it: delete the copies there too")
     return left
 
 

@@ -6,10 +6,11 @@ reader asks for it, everything of it is deleted (interfaces/removal.py).
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from paper_assets.stores.warehouse import Warehouse
 KEPT_DAYS = 30  # days; long enough for a holiday
 REMOVED = ".removed"  # in the folder of profiles, so that a move cannot fail halfway between two disks
 _STAMP = "%Y%m%dT%H%M%SZ"
+_LONG_AGO = "19700101T0000"  # of a folder that is being deleted: it cannot be restored
 _DEADLINE = 10.0  # seconds to wait for another editor
 _MOST_FROM_LIBRARY = 50  # liked papers written into a profile that has nothing else
 _MOST_NAMED = 5  # papers in a note
@@ -232,30 +234,45 @@ def removed_profiles(place: Place, *, now: datetime) -> list[RemovedProfile]:
     return sorted(restorable, key=lambda each: each.removed, reverse=True)
 
 
-def delete_profile(place: Place, name: str, outputs: Sequence[Path]) -> set[str]:
+def delete_profile(
+    place: Place, name: str, outputs: Sequence[Path], also: Callable[[set[str]], None] = lambda words: None
+) -> set[str]:
     """Delete a profile for good: its files, also removed ones, all that is stored of it, and its folders in `outputs`.
 
-    Returns the texts that only it has, for what else may repeat them. Backups are kept. Raises InvalidProfile,
+    `also` deletes what else may repeat the texts that only it has, which are returned. The files go last, so that the
+    same command, or `expired_profiles`, completes a deletion that was killed. Backups are kept. Raises InvalidProfile,
     StoreBusy, StoreUnwritable.
     """
-    aside = place.profiles_dir / REMOVED
-    folders = [place.profiles_dir / name, *(each for each in _listed(aside) if _of_profile(each, name))]
+    aside, own = place.profiles_dir / REMOVED, place.profiles_dir / name
+    folders = [own, *(each for each in _listed(aside) if _of_profile(each, name))]
     known = is_known_profile(place.warehouse, name)
     if not PROFILE_NAME.fullmatch(name) or not (known or any(is_present(folder) for folder in folders)):
         existing_profile(place, name)  # raises
     others = [each for each in (*_listed(place.profiles_dir), *_listed(aside)) if each not in folders]
     words = texts_of_one_profile(place.warehouse, name, _texts_of_files(folders), _texts_of_files(others))
     with _editing(place):
-        for folder in (*folders, *(output / name for output in outputs)):
-            if folder.is_symlink():
-                folder.unlink()
-            elif is_present(folder):
-                shutil.rmtree(folder)
+        make_private_folder(aside)
+        mark = next(each for number in count() if not is_present(each := aside / f"{name}.{_LONG_AGO}{number:02}Z"))
+        if is_present(own):
+            own.rename(mark)  # it is ranked no more
+        else:
+            mark.mkdir()
         for output in outputs:
+            _remove_folder(output / name)
             (output / f".{name}.lock").unlink(missing_ok=True)
     forget_profile_of_people(people_file(place.home), name)
     delete_stored_profile(place.warehouse, name, words)
+    also(words)
+    for folder in (mark, *folders):
+        _remove_folder(folder)
     return words
+
+
+def _remove_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        folder.unlink()
+    elif is_present(folder):
+        shutil.rmtree(folder)
 
 
 def _texts_of_files(folders: Iterable[Path]) -> set[str]:

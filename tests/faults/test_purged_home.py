@@ -4,14 +4,24 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from paper_assets.defs import history_files
+from paper_assets.interfaces import removal
 from paper_assets.interfaces.removal import remove_expired
-from paper_assets.setup.profile_editing import Place, profile_names, remove_profile, restore_profile
+from paper_assets.setup import profile_editing
+from paper_assets.setup.profile_editing import (
+    Place,
+    profile_names,
+    remove_profile,
+    removed_profiles,
+    restore_profile,
+)
 from paper_assets.stores.ranking_files import KEPT_FILES, remove_superseded
+from paper_assets.stores.warehouse import Warehouse
 from tests.desk import GRAPHS, Desk, week
 
 NAME, WORDS = "zebrafish-lab", ("zebrafish", "quokka optics")
@@ -55,6 +65,44 @@ def test_a_profile_deleted_with_everything_leaves_none_of_its_words_in_the_home(
     assert "graphs" in status and NAME not in status
     assert "no profile" in ranked.refused("profile", "remove", NAME, "--everything", "--yes")
     ranked.run("run")
+
+
+@pytest.mark.parametrize("part", ["delete_stored_profile", "forget_job", "_without_lines", "forget_profile"])
+def test_a_deletion_that_is_killed_is_completed_by_the_same_command_or_on_the_next_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    desk = Desk(tmp_path)
+    profile = {"interests": {"primary": ["quokka optics"]}}
+    desk.run("import", str(desk.papers("papers.jsonl", week(("2026-03-02",)))))
+
+    def killed() -> None:
+        desk.profile(NAME, profile)
+        desk.run("run")
+        (desk.folder / "data" / "up.log").write_text(f"{NAME} is ranked\n", "utf-8")
+        module = profile_editing if part == "delete_stored_profile" else removal
+        real = getattr(module, part)
+
+        def ended(*given: Any) -> None:
+            if part == "delete_stored_profile":
+                real(*given)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, part, ended)
+            if part == "delete_stored_profile":  # after the rows, before the file is rewritten
+                patch.setattr(Warehouse, "rewrite", lambda _: None)
+            with pytest.raises(KeyboardInterrupt):
+                removal.remove_everything(desk.settings, desk.environment, NAME)
+
+    killed()
+    place = Place(profiles_dir=desk.folder / "profiles", home=desk.folder / "data", warehouse=desk.warehouse)
+    assert profile_names(place) == [] and removed_profiles(place, now=NOW) == [], "it is ranked no more"
+    assert places_of(desk.folder, WORDS) != []
+    desk.run("profile", "remove", NAME, "--everything", "--yes")
+    assert places_of(desk.folder, WORDS) == []
+    killed()
+    assert remove_expired(desk.settings, desk.environment, now=NOW) == [NAME]
+    assert places_of(desk.folder, WORDS) == []
 
 
 def test_a_removed_profile_goes_with_its_ratings_after_thirty_days_unless_it_came_back(ranked: Desk) -> None:
