@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from paper_assets.paper import embedded_text
 from paper_assets.profile import Interests, InterestView, LikedPaper, RankingOptions
-from paper_assets.ranking.avoided import Avoided, avoided_papers, named_in, own_words
+from paper_assets.ranking.avoided import Avoided, avoided_papers, beside_wanted, named_in, own_words
 from paper_assets.ranking.calibration import (
     Calibration,
     Judged,
@@ -261,13 +261,17 @@ def relevance_of(
     if not queries.views:
         return without_interests(np.zeros(count))
     calibration = calibration or standard_calibration()
-    near = None
+    near = beside = None
     if vectors is not None and query_vectors is not None:
         compared_vectors = _adapted(queries, query_vectors, calibration) if queries.calibrated else query_vectors
         near = cosines(vectors, compared_vectors).T
+        if topics := len(queries.avoided):
+            directions = query_vectors.astype(np.float64)
+            beside = beside_wanted(vectors, directions[-topics:], directions[:-topics], usual=calibration.cosines)
     compared = _Compared(
         queries=queries,
         near=near,
+        beside=beside,
         vectors=vectors,
         words=words if queries.by_words or near is None else None,
         window=window or words,
@@ -320,6 +324,7 @@ def _avoided(compared: "_Compared", view_of: Mapping[InterestView, View]) -> Avo
         probabilities=probability(logits[len(wanted) :]),
         of_wanted=probability(of_wanted),
         in_title=np.zeros((logits.shape[1], topics), dtype=bool) if titles is None else named_in(titles, own),
+        beside=compared.beside,
     )
 
 
@@ -335,6 +340,7 @@ class _Compared:
 
     Attributes:
         near: cosines (t, n) of all texts of the queries to the papers.
+        beside: (a, n) what only the topics to avoid mean in the papers, see `beside_wanted`.
         vectors: (n, d) those of the papers.
         words: those of the papers.
         window: the same, followed by those of papers that earlier lists showed.
@@ -343,6 +349,7 @@ class _Compared:
 
     queries: InterestQueries
     near: Floats | None
+    beside: Floats | None
     vectors: NDArray[np.float32] | None
     words: PaperWords | None
     window: PaperWords | None

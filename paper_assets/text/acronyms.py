@@ -50,11 +50,23 @@ def acronyms_of_phrases(words: Sequence[str]) -> list[tuple[int, int, str]]:
     ]
 
 
+def acronyms_ending_in(words: Sequence[str]) -> list[str]:
+    """Return the acronyms of kinds of a phrase of several words: LLM and VLM of "language models"."""
+    ending = tuple(map(_form, words))
+    if len(ending) < 2:
+        return []
+    return [acronym for acronym, forms in _forms_of_meanings() if forms[-len(ending) :] == ending]
+
+
+@cache
+def _forms_of_meanings() -> list[tuple[str, tuple[str, ...]]]:
+    return [(acronym, tuple(map(_form, meaning))) for acronym, meaning in meanings().items()]
+
+
 @cache
 def _meanings_by_first_word() -> Mapping[str, list[tuple[str, tuple[str, ...]]]]:
     found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for acronym, meaning in meanings().items():
-        forms = tuple(map(_form, meaning))
+    for acronym, forms in _forms_of_meanings():
         found.setdefault(forms[0], []).append((acronym, forms))
     return found
 

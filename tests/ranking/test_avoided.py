@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from paper_assets.ranking.avoided import own_words
+from paper_assets.ranking.avoided import beside_wanted, named_in, own_words
+from paper_assets.ranking.calibration import standard_calibration
 from paper_assets.settings import Settings
+from paper_assets.text.forward_index import indexed
 from tests.ranking.calling import called
 from tests.ranking.invented import AS_OF, NOW
 
@@ -111,3 +114,19 @@ def test_words_of_a_wanted_topic_do_not_exclude() -> None:
         "applications medicine; games"
     )
     assert own_words(["speech"], "speech") == "speech"
+
+
+def test_a_title_with_an_acronym_names_what_the_acronym_is_a_kind_of() -> None:
+    titles = indexed(pa.array(["Compute for LLM agents", "Agents that plan"]))
+    assert named_in(titles, ["language models"])[:, 0].tolist() == [True, False]
+
+
+def test_what_only_the_avoided_topic_means_is_told_from_what_a_wanted_one_means_too() -> None:
+    plain = [f"Speech of kind {number}" for number in range(40)]
+    vectors = embed([*plain, "Speech for chess"])
+    wanted, avoided = embed(["speech"]), embed(["speech chess", "speech"])
+    beside = beside_wanted(vectors, avoided, wanted, usual=standard_calibration().cosines)
+    assert beside[0, -1] > 2 > beside[0, :-1].max()
+    assert not beside[1].any(), "a topic that means the same as a wanted one excludes nothing"
+    other_way = beside_wanted(vectors[::-1], avoided, wanted, usual=standard_calibration().cosines)
+    assert np.array_equal(other_way[:, ::-1], beside)
