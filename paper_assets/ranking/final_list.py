@@ -24,7 +24,7 @@ Without a floor (mode `seed`, or no profile) the final score alone decides.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,7 @@ class Scored:
     shift: Floats | None = None
     preference_weight: float = 0.0  # points of log odds that a point of the score beside relevance counts
     probability_cap: float | None = None  # from here on probabilities count the same
+    looked_for: Mapping[str, Bools] = field(default_factory=dict)  # (n,) what a setting looks for, by its note
 
     @property
     def relevance(self) -> Floats:
@@ -186,6 +187,8 @@ def final_list(scored: Scored, *, options: RankingOptions, scoring: ScoringConfi
             notes.append(CHANGES_NOTHING[options.ranking_mode])
         elif options.ranking_mode == "novelty":
             notes.append("the mode novelty puts the newest first among likely papers of one level")
+    if scored.floor is not None and shown:
+        notes += [note for note, found in scored.looked_for.items() if not (found & scored.likely).any()]
     if options.include_contrastive:
         worth_reading = scored.possible if scored.floor is None else scored.likely
         contrast = contrastive_paper(

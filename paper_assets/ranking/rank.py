@@ -339,7 +339,20 @@ def _scored(
         probability_cap=scoring.idea_probability
         if queries and queries.calibrated and options.purpose == "idea_generation"
         else None,
+        looked_for=_looked_for(facts, options),
     ).with_relevance(relevance.values)
+
+
+def _looked_for(facts: TagFacts, options: RankingOptions) -> dict[str, NDArray[np.bool_]]:
+    """Return by its note what purpose and mode bring first, for each paper (n,) whether it is that."""
+    found, code = {}, facts.code | facts.project_page
+    if options.purpose == "literature_review" and options.interest_mode != "seed":
+        found["no likely paper is a survey, which the purpose literature_review puts first"] = facts.survey
+    if options.purpose == "implementation":
+        found["no likely paper has code, which the purpose implementation puts first"] = code
+    if options.ranking_mode == "practicality":
+        found["no likely paper has code, which the mode practicality puts first"] = code
+    return found
 
 
 def _shift(task: RankingTask, scored: Scored, words: IndexedTexts | None, *, calibration: Calibration) -> Shift | None:

@@ -227,6 +227,12 @@ def test_novelty_puts_the_newest_first_among_papers_of_a_level_and_says_if_that_
     assert "diversity changes nothing" in listed(scored([0.95, 0.92]), ranking_mode="diversity").notes[0]
 
 
+def test_a_setting_whose_papers_are_missing_says_so() -> None:
+    papers = replace(scored([0.95, 0.3]), looked_for={"no survey": np.array([False, True])})
+    assert listed(papers).notes == ("no survey",)
+    assert listed(replace(papers, looked_for={"no survey": np.array([True, False])})).notes == ()
+
+
 def test_a_missing_contrast_is_announced() -> None:
     (note,) = listed(scored([0.95, 0.92]), include_contrastive=True).notes
     assert note == "no likely paper contrasts with the list in its method"
