@@ -46,7 +46,7 @@ def reading_model(environ: Mapping[str, str], warehouse: Warehouse) -> AskModel:
 def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
     """Return the model's reading of a statement, with notes on where that of the rules differs. Raises LLMError.
 
-    Categories are those that the rules found, and the language too.
+    Categories are those that the rules found, and the language too. A model that finds no topic changes nothing.
     """
     answer: _Answer = ask(
         system=prompt("read_statement"), user=introduced("The statement is", "statement", text), schema=_Answer
@@ -71,6 +71,8 @@ def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
             )
         ),
     )
+    if by_rules.wanted and not reading.wanted:  # a weak model answers with empty lists
+        return replace(by_rules, notes=(*by_rules.notes, "the language model found no topic; the rules read this"))
     return replace(reading, notes=(*by_rules.notes, *_differences(by_rules, reading)))
 
 

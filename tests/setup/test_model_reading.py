@@ -40,3 +40,13 @@ def test_people_and_topics_that_the_text_does_not_name_are_dropped(tmp_path: Pat
         reading = read_by_model(text, read_statement(text), ask=ask)
     assert (reading.primary, reading.avoid, reading.less) == (("tree kernels",), ("forests",), ("forests",))
     assert reading.authors == ("ada lov", "Ida Mun", "Lov, Émile")
+
+
+def test_a_model_that_finds_no_topic_empties_no_reading(tmp_path: Path) -> None:
+    by_rules = read_statement("tree kernels, not forests")
+    with loopback_llm(says({**EMPTY, "avoid": ["forests"]})) as server:
+        environ = {"LLM_PROVIDER": "openai", "OPENAI_BASE_URL": server.config("openai").base_url, "OPENAI_API_KEY": KEY}
+        ask = reading_model(environ, Warehouse(tmp_path / "w.duckdb", deadline=60))
+        reading = read_by_model("tree kernels, not forests", by_rules, ask=ask)
+    assert (reading.primary, reading.avoid) == (("tree kernels",), ("forests",))
+    assert reading.notes == ("the language model found no topic; the rules read this",)
