@@ -210,10 +210,14 @@ def matched_terms(interest: str, title: str, abstract: str) -> tuple[tuple[str, 
     for term in sorted(terms_of(interest), key=lambda term: term.second is None):
         if any(term.first in (pair.first, pair.second) for pair in matched if pair.second is not None):
             longer = [*phrase, term.sides[-1]]
-            if term.second and matched[-1].second == term.first and re.search(_in_a_row(longer), texts[at]):
+            row = re.search(_in_a_row(longer), texts[at]) if matched[-1].second == term.first else None
+            if term.second and row:
                 matched.append(term)
                 phrase = longer
-                where[at][-1] += f" {term.second}"
+                spelled = f"{where[at][-1].partition(' (')[0]} {term.second}"
+                is_shorter = len(words_in(row[0])) < len(spelled.split())  # an acronym is among its words
+                written = f" ({_written(row[0], (title, abstract)[at])})" if is_shorter else ""
+                where[at][-1] = f"{spelled}{written}"
             continue
         words = _in_a_row(term.sides)
         short = _any_of(sorted(term.acronyms))

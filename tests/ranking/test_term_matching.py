@@ -228,6 +228,8 @@ def test_a_pair_is_found_where_an_acronym_is_one_of_its_words(interest: str) -> 
     short, long, apart = scores(papers, interest, background=BACKGROUND)[:, 0]
     assert short > apart and long > 0
     assert "model inference (LLM inference)" in matched_terms(interest, papers[0], "")[0]
+    title = "SAMoE-VLA: a Vision-Language-Action Model"  # where an acronym of its first words precedes the phrase
+    assert matched_terms("vision-language-action models", title, "")[0] == ("vision language action model",)
 
 
 def test_an_acronym_counts_only_for_an_interest_that_holds_the_whole_phrase() -> None:
