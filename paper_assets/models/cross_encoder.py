@@ -5,8 +5,7 @@ Loaded by sentence-transformers, on a GPU if there is one. Scores are the model'
 that would flatten; other models reach the same scale by the softmax of `retrieval.grading`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from paper_assets.errors import ModelUnavailable
-from paper_assets.models.embedder import hub_has, reason_of, require_extra, require_in_cache
+from paper_assets.models.embedder import hub_has, quiet_transformers, reason_of, require_extra, require_in_cache
 from paper_assets.text.cleaning import encodable
 
 DEFAULT = "cross-encoder/ms-marco-MiniLM-L6-v2"  # English, 23 million parameters
@@ -67,7 +66,7 @@ def loaded_model(name: str, *, kind: str, variable: str) -> tuple[Any, np.ndarra
         import sentence_transformers
         import torch
 
-        with _without_bars():
+        with quiet_transformers():
             loaded = sentence_transformers.CrossEncoder(name, local_files_only=local, activation_fn=torch.nn.Identity())
         if loaded.max_seq_length is None or loaded.max_seq_length > _LONGEST:
             loaded.max_seq_length = _LONGEST
@@ -91,20 +90,6 @@ def _load(name: str) -> CrossEncoder:
         raise ModelUnavailable(f"{_KIND} {name!r} gives {trial.shape[-1]} numbers for a passage; give one that grades")
 
     return CrossEncoder(name=name, device=str(loaded.device), _predict=partial(_predicted, loaded))
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Load without a progress bar on standard error, which belongs to the caller."""
-    from transformers.utils import logging
-
-    enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if enabled:
-            logging.enable_progress_bar()
 
 
 _NLI_KIND = "NLI cross-encoder"

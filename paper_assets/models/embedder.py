@@ -15,7 +15,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import _CacheInfo, cache
 from importlib.util import find_spec
@@ -265,7 +265,8 @@ def _load_other(name: str, *, in_folder: bool) -> Embedder:
     try:
         from sentence_transformers import SentenceTransformer
 
-        loaded = SentenceTransformer(name, local_files_only=local)
+        with quiet_transformers():
+            loaded = SentenceTransformer(name, local_files_only=local)
         dimension = len(loaded.encode("", show_progress_bar=False))
     except Exception as error:  # any of three libraries, for any damage to a file
         raise ModelUnavailable(f"embedding model {name!r} cannot be loaded: {reason_of(error)}") from None
@@ -336,6 +337,22 @@ def _compiled_other(loaded: Any) -> Callable[[list[str]], np.ndarray] | None:
 
     exact = _unit(np.asarray(loaded.encode(samples, show_progress_bar=False), np.float32))
     return vectors if ((vectors(samples) * exact).sum(axis=1) >= _SAME).all() else None
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Load a model without a progress bar and remarks on standard error, which belongs to the caller."""
+    from transformers.utils import logging
+
+    enabled, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if enabled:
+            logging.enable_progress_bar()
 
 
 def _has_gpu() -> bool:

@@ -280,6 +280,13 @@ def test_a_model_in_a_folder_is_loaded_by_sentence_transformers(tiny_model, monk
     assert load_embedder("model").name == tiny.name == f"{tiny_model.resolve()} (16)"
 
 
+def test_loading_another_model_writes_nothing_on_standard_error(tiny_model, tmp_path, capfd):
+    folder = shutil.copytree(tiny_model, tmp_path / "again")
+    capfd.readouterr()
+    load_embedder(str(folder))
+    assert capfd.readouterr().err == ""
+
+
 def test_a_damaged_model_folder_is_one_line(tiny_model, tmp_path):
     folder = Path(shutil.copytree(tiny_model, tmp_path / "damaged"))
     (folder / "model.safetensors").write_bytes(b"not weights")
