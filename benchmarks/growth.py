@@ -6,25 +6,30 @@ Two homes with the same profiles and papers: in one each profile has a ranking, 
 other for the day before only. Then the same new day comes to both: imported, then `run` for all profiles, in separate
 processes, also by processor time, which a busy machine does not lengthen much. Beside it `status` and Today on
 the page, which are to answer within a second, each also beside the small home. Then what a `run` over many days of a
-few profiles adds: processor time, bytes and files of Dagster's folder for each day and profile. Ends with 1 if a target
-is missed.
+few profiles adds: processor time, bytes and files of Dagster's folder for each day and profile; and Dagster's history
+of all days before and after it is pruned. Ends with 1 if a target is missed.
 """
 
 import argparse
 import json
 import os
 import resource
+import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
 from benchmarks._figures import Figure, exit_status, seconds
 from benchmarks.desk import CONTENT, DAY, filled
+from paper_assets.defs.history_files import INDEX, RUNS, prune_history
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.settings import load_settings
 from paper_assets.stores.digest_files import digest_path
@@ -164,6 +169,54 @@ def many_days(folder: Path, *, days: int = 20, profiles: int = 4, papers: int = 
     ], summary
 
 
+def history(folder: Path, *, days: int, profiles: int) -> str:
+    """Say how large Dagster's history of one run a day is, for all profiles, before and after it is pruned.
+
+    The history of one real run is copied to all days.
+    """
+    desk = Desk(folder)
+    for number in range(profiles):
+        desk.profile(f"p{number}", CONTENT)
+    records = [paper(70_000 + number, f"{DAY}", TOPICS[number % len(TOPICS)]) for number in range(30)]
+    desk.run("import", str(desk.papers("day.jsonl", records)))
+    desk.run("run", "--as-of", f"{DAY}")
+    home = desk.folder / "dagster_home"
+    for file, tables in (
+        (INDEX, {"event_logs": "id", "asset_event_tags": "event_id", "asset_check_executions": "id"}),
+        (RUNS, {"runs": "id", "run_tags": "id"}),
+    ):
+        with closing(sqlite3.connect(home / file)) as connection, connection:
+            for table, key in tables.items():
+                _repeat(connection, table, key, days)
+    for log in list((home / INDEX.parent).glob("*.db")):
+        if log.name != INDEX.name:
+            for day in range(1, days):
+                shutil.copy(log, log.with_stem(f"{log.stem}-{day}"))
+                if (printed := home / "storage" / log.stem).is_dir():
+                    shutil.copytree(printed, printed.with_name(f"{printed.name}-{day}"))
+    before, files = megabytes(home), _files(home)
+    began = time.perf_counter()
+    prune_history(home)
+    return (
+        f"history of {days} days x {profiles} profiles, a run a day: {before:.0f} MB in {files} files; pruned in "
+        f"{time.perf_counter() - began:.1f} s to {megabytes(home):.0f} MB in {_files(home)} files"
+    )
+
+
+def _repeat(connection: sqlite3.Connection, table: str, key: str, days: int) -> None:
+    """Copy the rows of a table for each further day, with other numbers and names of runs."""
+    columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "id" or key == "id"]
+    [(span,)] = connection.execute(f"select coalesce(max({key}), 0) from {table}")
+    values = [
+        f"{name} + day * {span}" if name == key else f"{name} || '-' || day" if name == "run_id" else name
+        for name in columns
+    ]
+    connection.execute(
+        f"with recursive days(day) as (select 1 union all select day + 1 from days where day < {days - 1}) "
+        f"insert into {table} ({', '.join(columns)}) select {', '.join(values)} from {table}, days"
+    )
+
+
 def _files(folder: Path) -> int:
     return sum(file.is_file() for file in folder.rglob("*"))
 
@@ -183,8 +236,10 @@ def main() -> int:
         )
     with tempfile.TemporaryDirectory() as folder:
         more, more_lines = many_days(Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        pruned = history(Path(folder), days=asked.days, profiles=asked.profiles)
     found += more
-    print("\n".join([*map(str, found), summary, more_lines]))
+    print("\n".join([*map(str, found), summary, more_lines, pruned]))
     return exit_status(found)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -115,9 +116,10 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
 
 MOST_EVENTS = 40_000  # of the history of materializations and checks each: those of about 2,300 lists, 250 MB
 MOST_RUNS = 5_000  # in the list of runs; 3 kB each
-KEPT_LOGS = 500  # runs whose log the UI can still show; an SQLite file each, 150 kB of mostly empty tables
+KEPT_LOGS = 500  # runs whose log the UI can still show; an SQLite file each, 150 kB of mostly empty tables, and
+LOG_BYTES = 100_000_000  # together: 1 MB each where a run makes the lists of twenty profiles
 _SLACK = 1.1  # not at every command
-_KEPT_EMPTY = 0.5  # of a file, before it is made smaller
+_KEPT_EMPTY = 0.25  # of a file, before it is made smaller
 
 
 def prune_history(dagster_home: Path) -> None:
@@ -156,15 +158,18 @@ def prune_history(dagster_home: Path) -> None:
 
 
 def _remove_logs(dagster_home: Path, unfinished: Collection[str]) -> None:
-    """Remove the logs of finished runs except the newest `KEPT_LOGS`, with what the runs printed."""
+    """Remove the logs of finished runs except the newest `KEPT_LOGS` of `LOG_BYTES`, with what the runs printed."""
     logs = {}
     for file in (dagster_home / INDEX.parent).glob("*.db"):
-        with suppress(FileNotFoundError):  # another process removes logs too
-            logs[file] = file.stat().st_mtime
-    if len(logs) <= KEPT_LOGS * _SLACK:
+        if file.stem != INDEX.stem:
+            with suppress(FileNotFoundError):  # another process removes logs too
+                logs[file] = file.stat()
+    if len(logs) <= KEPT_LOGS * _SLACK and sum(each.st_size for each in logs.values()) <= LOG_BYTES * _SLACK:
         return
-    for file in sorted(logs, key=lambda each: logs[each])[:-KEPT_LOGS]:
-        if file.stem not in (INDEX.stem, *unfinished):
+    newest = sorted(logs, key=lambda each: logs[each].st_mtime, reverse=True)
+    sizes = accumulate(logs[file].st_size for file in newest)
+    for number, (file, size) in enumerate(zip(newest, sizes, strict=True), 1):
+        if (number > KEPT_LOGS or size > LOG_BYTES) and file.stem not in unfinished:
             for part in (file, *file.parent.glob(f"{file.name}-*")):
                 part.unlink(missing_ok=True)
             rmtree(dagster_home / "storage" / file.stem, ignore_errors=True)

@@ -108,15 +108,18 @@ def test_a_run_of_the_daemon_names_its_process_before_its_first_step(instance: d
     assert made.success
 
 
+@pytest.mark.parametrize("by", ["number", "size"])
 def test_old_logs_go_and_what_was_made_stays_known(
-    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    monkeypatch.setattr("paper_assets.defs.history_files.KEPT_LOGS", 3)
     home = Path(instance.root_directory)
     going = begun(instance, process_tag())
     instance.report_engine_event("at work", instance.get_run_by_id(going))
     free = dg.asset(name="free")(lambda: None)
     made = [dg.materialize([free], instance=instance).run_id for _ in range(4)]
+    logs = [file.stat().st_size for file in (home / "history" / "runs").glob("*.db") if file.stem != "index"]
+    limit = ("KEPT_LOGS", 2) if by == "number" else ("LOG_BYTES", max(logs) * 2.5)
+    monkeypatch.setattr(f"paper_assets.defs.history_files.{limit[0]}", limit[1])
     prune_history(home)
     left = {file.stem for file in (home / "history" / "runs").glob("*.db")} - {"index"}
     assert left == {going, *made[2:]}

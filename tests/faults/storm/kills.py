@@ -94,7 +94,11 @@ CASES = (
     Case("entries of a backup", ("restore", "copy", "--entered"), (IMPORT, RATE, ("backup", "copy"), ERASE)),
     Case("import of an export", ("import", "export"), (IMPORT, RATE, EXPORT, ERASE)),
     Case(
-        "removal of everything", ("profile", "remove", "graphs", "--everything", "--yes"), (IMPORT, RATE), refuses=True
+        "removal of everything",
+        ("profile", "remove", "graphs", "--everything", "--yes"),
+        (IMPORT, RUN, RATE),
+        refuses=True,
+        costly=True,
     ),
 )
 

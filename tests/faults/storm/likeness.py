@@ -25,7 +25,8 @@ _DRAWN = re.compile(
 )
 # An attempt whose answers were paid for and kept before the kill costs nothing when it is made.
 _FOLLOWS = ("texts", "postings", "indexed", "indexed_collections")  # from the others, in an order that may differ
-_PAID_ONCE = "exclude (input_tokens, output_tokens)"
+# A digest's inputs hold the time of its ranking.
+_LEFT_OUT = {"rewrite_attempts": "exclude (input_tokens, output_tokens)", "digest_sets": "exclude (inputs)"}
 
 
 def likeness(desk: Desk) -> dict[str, Any]:
@@ -90,8 +91,7 @@ def _rows(file: Path, today: str) -> dict[str, list[str]]:
         for (name,) in connection.execute("select table_name from duckdb_tables() order by all").fetchall():
             if name in _FOLLOWS:
                 continue
-            left_out = _PAID_ONCE if name == "rewrite_attempts" else ""
-            rows = connection.execute(f'select * {left_out} from "{name}"').fetchall()
+            rows = connection.execute(f'select * {_LEFT_OUT.get(name, "")} from "{name}"').fetchall()
             found[f"table {name}"] = [_plain(repr([_worded(value) for value in row]), today) for row in rows]
         uncounted = connection.execute("select text_hash from retrievable anti join texts using (text_hash)").fetchall()
         found["texts without words"] = [text_hash for (text_hash,) in uncounted]
@@ -106,11 +106,13 @@ def _files(home: Path, today: str) -> dict[str, list[str]]:
     files = [each for each in sorted(home.rglob("*")) if each.is_file() and "chroma" not in each.parts[len(home.parts)]]
     shown = [each for each in files if each.name not in ("warehouse.duckdb", "warehouse.duckdb.wal")]
     return {
-        "file": [
-            f"{_plain(str(each.relative_to(home)), today)} {_plain(each.read_text('utf-8', 'replace'), today)}"
-            for each in shown
-            if "output" in each.parts and not each.name.endswith(".lock")
-        ],
+        "file": sorted(  # once: a list that was ranked again has another file of its own (G15)
+            {
+                f"{_plain(str(each.relative_to(home)), today)} {_plain(each.read_text('utf-8', 'replace'), today)}"
+                for each in shown
+                if "output" in each.parts and not each.name.endswith(".lock")
+            }
+        ),
         "left over": [
             str(each.relative_to(home))
             for each in shown
