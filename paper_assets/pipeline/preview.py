@@ -28,14 +28,15 @@ class Preview:
     """The list of `ranking.day` for the edited profile.
 
     `changes`: from the stored list of that day (None: there is none). `titles`: of the papers listed or moved.
-    `left_out`: number of removed papers by reason code.
+    `removed`: how many of the `considered` papers of the window were removed, by reason.
     """
 
     ranking: StoredRanking
     warnings: tuple[str, ...]
     changes: Changes | None
     titles: Mapping[str, str]
-    left_out: Mapping[str, int]
+    removed: Mapping[str, int]
+    considered: int
 
 
 def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
@@ -71,11 +72,13 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     shown = result.shown.column("paper_id").to_pylist()
     papers = papers_by_id(warehouse, sorted({*shown, *(move.paper_id for move in moves)})).to_pylist()
     reasons = [reason for reason in judged.column("reason").to_pylist() if reason]
-    reasons += [AVOIDED_TOPIC for tags in result.rows.column("tags").to_pylist() if avoided_topic(tags)]
+    topics = map(avoided_topic, result.rows.column("tags").to_pylist())
+    reasons += [f"{AVOIDED_TOPIC}:{topic}" for topic in topics if topic]
     return Preview(
         ranking=edited,
         warnings=(*warnings_of(warehouse, profile, task), *header["notes"]),
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},
-        left_out=Counter(reason.partition(":")[0] for reason in reasons),
+        removed=Counter(reasons),
+        considered=judged.num_rows,
     )

@@ -151,10 +151,7 @@ def _vectors(
     Raises NotComputed if vectors are missing, ModelUnavailable if the model fails (which may be why they are missing).
     """
     if embedder is None:
-        raise ModelUnavailable(
-            "the embedding model cannot be loaded; `paper-assets doctor` says why (models other than the default need "
-            "`pip install 'paper-assets[models]'`)"
-        )
+        raise ModelUnavailable("the embedding model cannot be loaded; `paper-assets doctor` says why")
     vectors, found = vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
     if not found.all():
         unembedded = papers_from_table(papers.filter(~found).slice(0, FEW))

@@ -223,7 +223,7 @@ def best_sentence(sentences: Sequence[str]) -> int:
 _FOUND = re.compile(
     r"^(?:(?:extensive|comprehensive|our|the|these|empirical|experimental|numerical|thorough|quantitative|"
     r"qualitative|additional|further|simulation|and|experiments?|results?|evaluations?|analys[ie]s|studies|study|"
-    r"findings?|we|also|further|then)\s+)+(?:[^,.;:]{0,90}?\s)??"
+    r"findings?|we|also|further|then)\s+)+(?:(?:\([^()]*\)|[^.;:()]){0,160}?\s)??"
     r"(?:show(?:s|ed)?|demonstrate[sd]?|indicate[sd]?|reveal(?:s|ed)?|confirm(?:s|ed)?|suggest(?:s|ed)?|find|found|"
     r"observe[sd]?|prove[sd]?|establish(?:es)?)\s+that\s+",
     re.IGNORECASE,
@@ -255,6 +255,15 @@ _PAUSE = re.compile(
     r"compared|(?!including)\w+ing)\b)|\s(?=(?:while|whereas|because|although|due to)\b)"
     r"|\s(?=and (?:also |further )?(?:outperform|achiev|improv|reduc|deliver|produc|reach|show|reveal|enabl|provid|"
     r"generaliz|attain|surpass|yield|exceed|match)\w*\b)"
+)
+_FIGURE = re.compile(  # with the word after it
+    r"(?<![\w.-])[$+~≈±−-]*\d[\d.,]*(?:x\b|(?![\w-]))(?:\\[,;:]|[^\s,;:])*"
+    r"(?:\s(?!while|whereas|because|although|due)[\w-]+)?"
+)
+# Words that a cut leaves at the end, and that say nothing without what follows.
+_LEFT_OVER = re.compile(
+    r"(?:[\s,(–—-]+(?:\([^()\d]*|and|or|to|of|in|on|by|with|for|from|the|an?|that|as|at|than|its|their|up|via|over|across|"
+    r"under|between|compared|such|including|achieving|for (?:instance|example)))+(?=…$)"
 )
 
 
@@ -290,14 +299,23 @@ def _finding(sentence: str) -> str:
 
 
 def _in_brief(sentence: str, most: int) -> str:
-    """Shorten a sentence to its claim: without an opening circumstance, then without its last clauses."""
+    """Shorten a sentence to its claim: without an opening circumstance, then without its last clauses.
+
+    Its first figure stays, if need be in a sentence that is longer by a third.
+    """
     if len(sentence) > most and _CIRCUMSTANCE.match(sentence):
         rests = (sentence[found.end() :] for found in re.finditer(r",\s", sentence))
         if claim := next((rest for rest in rests if _CLAIMS.match(rest)), None):
             sentence = claim[:1].upper() + claim[1:]
     if len(sentence) > most:
-        most = max((found.start() + 1 for found in _PAUSE.finditer(sentence, _LEAST_OF_A_CLAIM, most)), default=most)
-    return _cut(sentence, most)
+        figure = _FIGURE.search(sentence)
+        least = figure.end() if figure and figure.end() < most + most // 3 else 0
+        most = max(most, least + 1)
+        pauses = _PAUSE.finditer(sentence, max(least, _LEAST_OF_A_CLAIM), most)
+        most = max((found.start() + 1 for found in pauses), default=most)
+    brief = _cut(sentence, most)
+    shorter = _LEFT_OVER.sub("", brief)
+    return shorter if len(shorter) > _LEAST_OF_A_CLAIM else brief
 
 
 def _refers_back(sentence: str) -> bool:

@@ -13,6 +13,7 @@ from tests.desk import GRAPHS, Desk, week
 from tests.forked_commands import Command
 from tests.loopback import Answer
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
+from tests.loopback_llm import hang, loopback_llm
 from tests.waiting import until
 
 DAY = date(2026, 3, 2)
@@ -50,6 +51,20 @@ def test_a_fetch_that_waits_for_arxiv_ends_on_a_signal_and_is_not_retried_automa
     assert err.strip().endswith(STOPPED)
     assert "Traceback" not in err
     assert len(arxiv.requests) == 1
+
+
+def test_a_rewrite_that_waits_for_its_model_ends_on_ctrl_c_without_a_traceback(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.run("import", f"{desk.papers('papers.jsonl', week([f'{DAY}'], each=1))}")
+    with loopback_llm(lambda request: hang()) as model:
+        environ = {**model.environ("openai"), "OPENAI_MODEL": "invented"}
+        process = desk.start("rewrite", "2603.00100", "--level", "student", **environ)
+        until(lambda: model.requests or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT, err
+    assert err.strip().endswith(STOPPED)
+    assert "Traceback" not in err
 
 
 def test_a_command_started_by_nohup_continues_when_its_terminal_closes(arxiv: LoopbackArxiv, tmp_path: Path) -> None:

@@ -16,7 +16,15 @@ from tests.node_packages import NotInstalled, installed
 
 AXE = "axe-core@4.14.1"
 HEIGHT = 844
-SIZES: Mapping[str, tuple[int, Literal["light", "dark"]]] = {"phone": (390, "light"), "laptop": (1280, "dark")}
+Scheme = Literal["light", "dark"]
+_WIDTHS = {"small": 320, "phone": 390, "laptop": 1280}
+# Each width and each scheme once; all combinations where pictures are kept for people.
+_PAIRS: tuple[tuple[str, Scheme], ...] = (("small", "dark"), ("phone", "light"), ("laptop", "dark"))
+_EVERY: tuple[tuple[str, Scheme], ...] = tuple((size, scheme) for size in _WIDTHS for scheme in ("light", "dark"))
+SIZES: Mapping[str, tuple[int, Scheme]] = {
+    f"{size}-{scheme}": (_WIDTHS[size], scheme)
+    for size, scheme in (_EVERY if os.environ.get("TEST_ARTEFACTS") else _PAIRS)
+}
 PATIENCE = 180_000  # milliseconds for what takes one second on an idle machine, and a run of the daemon twenty
 # A page looks for changes ten times as often.
 _HURRY = "const every = window.setInterval; window.setInterval = (work, wait) => every(work, wait / 10);"
@@ -121,7 +129,7 @@ def misfits(page: BrowserPage, name: str) -> dict[str, list[str]]:
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         found[f"{name}-{size}"] = [
             *([f"wider than {width} px, by {overflow}"] if overflow > 0 else []),
-            *(small_targets(page) if size == "phone" else []),
+            *(small_targets(page) if width <= _WIDTHS["phone"] else []),
             *(serious_findings(page, axe) if axe else []),
         ]
     return {where: what for where, what in found.items() if what}

@@ -1,6 +1,7 @@
 """The profile on the page: the preview is what the run then stores; invalid and outdated edits are not saved."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def test_a_preview_shows_what_the_run_then_stores_and_stores_nothing_itself(
             page.goto(f"{page_of_a_year.today}/profile")
             page.get_by_label("Main interests").fill("speech recognition for rare languages")
             page.get_by_label("Preferred keywords").fill("speech\nlanguages")
+            page.get_by_label("Excluded keywords").fill("protein\ntree")
+            expect(page.locator("#edits li")).to_have_text(
+                [
+                    "Main interests: + speech recognition for rare languages, - traffic forecasting on road networks",
+                    "Preferred keywords: + speech, + languages, - traffic",
+                    re.compile(r"“tree” removes 3 of 19 papers"),
+                ]
+            )
+            page.get_by_label("Excluded keywords").fill("protein")
+            expect(page.locator("#edits li")).to_have_count(2)
             expect(page.locator("#preview li[data-paper].new").first).to_be_visible()
             keywords = page.locator("#preview ul", has_text="“languages”")
             expect(keywords).to_contain_text("“speech”: in ")

@@ -164,7 +164,7 @@ STATES: Mapping[str, Opening] = {
     "settings-price": sent("/settings", "#model form", key="some", price_in="cheap"),
     "settings-call": sent("/settings", "#model form", key="some", url="http://127.0.0.1:9/v1"),
     "profile-refused": sent(f"/p/{PROFILE}/profile", "form[data-preview]", **{"ranking-top_k": "many"}),
-    "welcome-refused": sent("/welcome", "#welcome", interests="roads", name="Not This"),
+    "welcome-refused": sent("/welcome", "#welcome", interests="roads", other_categories="cs.Nothing"),
     "search-nothing": at(f"/p/{PROFILE}/search?q=zebra+crossings+of+1904"),
     "shelf-nothing": at(f"/p/{PROFILE}/shelf?show=worth&q=zebra"),
     "why-nothing": at(f"/p/{PROFILE}/{LATEST}/why?paper=zebra"),

@@ -64,7 +64,7 @@ NO_COMPONENT = {"broken", "default", "signed", "view-map", "view-paper"}
 def rows() -> Iterator[PaperRow]:
     titles = ("roads and rivers", "roads with $n^2$ cars", "full roads", f"empty roads {'and rivers ' * 12}")
     for number, title in enumerate(titles):
-        row = row_of(paper_from_mapping(paper(number, "2026-03-04", title)), about="roads")
+        row = row_of(paper_from_mapping(paper(number, "2026-03-04", title)), about={"road": True})
         level = {"interest": "roads", "level": "likely", "dots": number} if number else {"score": 0.9}
         yield replace(row, rank=number or None, **level)
 

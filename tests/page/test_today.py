@@ -10,10 +10,12 @@ from playwright.sync_api import Browser, Route, expect
 from playwright.sync_api import Page as BrowserPage
 
 from paper_assets.interfaces.page.desk import now
+from paper_assets.interfaces.page.paper_rows import spans_about
 from paper_assets.learning.ratings import rate, ratings_by_id
 from paper_assets.ranking.final_list import order_value
 from paper_assets.stores.feedback import reading_signals, seen_papers
 from paper_assets.stores.rankings import ranking
+from paper_assets.text.words import stem
 from tests.page.browser import keep_picture, visitor
 from tests.page.in_process import page_client
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
@@ -411,6 +413,74 @@ def test_the_likely_papers_after_the_list_are_one_click_away_and_can_be_rated(
         with warehouse.writing() as connection:
             connection.execute(set_header, [header, day, PROFILE])
     assert ratings(nothing_rated) == {more[0]: "later"}
+
+
+def test_a_row_has_what_one_decides_by_and_everything_else_is_behind_a_key_or_below(
+    nothing_rated: Page, browser: Browser
+) -> None:
+    first = listed(nothing_rated)[0]
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        row = page.locator(f'[id="paper-{first}"]')
+        expect(row.locator("h2 mark").first).to_have_text("Traffic")
+        expect(row.locator(".abstract mark").first).to_be_attached()
+        parts = [each.split("\n")[0] for each in row.locator(".brief .facts > span").all_inner_texts()]
+        assert parts[:3] == [first[-3:], "cs.LG", "4 Mar"] and parts[3].startswith("traffic forecasting on")
+        expect(row.locator(".level [role=img]")).to_have_attribute("aria-label", "very likely")
+        opacity = "element => getComputedStyle(element).opacity"
+        later = row.get_by_role("button", name="Later")
+        assert later.evaluate(opacity) == "0", "buttons are quiet until the row is pointed at"
+        row.hover()
+        assert later.evaluate(opacity) == "1"
+        below = page.locator("main > ol.papers ~ :is(section, form, details)")
+        assert below.last.get_attribute("id") == "about"
+        for words in ("Why is a paper not here?", "What changed", "Preferences to check"):
+            expect(page.locator("#about").get_by_text(words).first).to_be_hidden()
+    with visitor(browser, has_touch=True, is_mobile=True, width=390) as page:
+        page.goto(nothing_rated.today)
+        later = page.locator(f'[id="paper-{first}"]').get_by_role("button", name="Later")
+        assert later.evaluate(opacity) == "1", "always visible on touch"
+
+
+def test_a_usual_word_of_an_interest_is_marked_beside_a_telling_one_only() -> None:
+    text, about = "Images, and medical-image segmentation of an image", {stem("medical"): True, stem("image"): False}
+    assert [text[start:end] for start, end in spans_about(text, about)] == ["medical", "image"]
+    assert spans_about(text, {stem("image"): False}) == []
+
+
+def test_back_returns_to_the_paper_that_one_left(nothing_rated: Page, browser: Browser) -> None:
+    last = listed(nothing_rated)[-1]
+    with visitor(browser, width=390) as page:
+        page.goto(nothing_rated.today)
+        row = page.locator(f'[id="paper-{last}"]')
+        expect(row).not_to_be_in_viewport()
+        row.get_by_role("link").first.click()
+        page.wait_for_url("**/paper/*")
+        page.go_back()
+        expect(row).to_be_focused()
+        expect(row).to_be_in_viewport()
+
+
+def test_a_paper_that_was_passed_over_twice_is_not_asked_about_again(nothing_rated: Page, browser: Browser) -> None:
+    warehouse = nothing_rated.desk.warehouse
+    rows = ranking(warehouse, date.fromisoformat(DAYS[0]), PROFILE).rows.to_pylist()
+    asked = [row["paper_id"] for row in rows if not row["shown"]][-1]
+    headers = {day: ranking(warehouse, date.fromisoformat(day), PROFILE).header for day in DAYS}
+    set_header = "update ranking_sets set header = ? where day = ? and profile = ?"
+    others = "update ranking_sets set header = json_merge_patch(header, '{\"questions\": []}') where day < ?"
+    with warehouse.writing() as connection:
+        kept = connection.execute("select header, day, profile from ranking_sets").fetchall()
+        connection.execute(others, [DAYS[0]])
+        for day, header in headers.items():
+            connection.execute(set_header, [json.dumps(header | {"questions": [asked]}), day, PROFILE])
+    try:
+        with visitor(browser) as page:
+            for day, times in zip(DAYS, (1, 1, 0), strict=True):
+                page.goto(f"{nothing_rated.today}/{day}")
+                expect(page.locator(f'#asks [id="paper-{asked}"]')).to_have_count(times)
+    finally:
+        with warehouse.writing() as connection:
+            connection.executemany(set_header, kept)
 
 
 def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(

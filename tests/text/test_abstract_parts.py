@@ -33,6 +33,10 @@ def test_the_key_sentence_states_the_idea_and_can_be_read_alone() -> None:
         (FROGS[4], "CroakNet outperforms state-of-the-art counters by 8%."),
         ("CroakNet achieves an accuracy of 92% on ponds.", "CroakNet achieves an accuracy of 92% on ponds."),
         (
+            "Experiments on ponds, lakes (3 lakes, 2 years), and rivers show that CroakNet outperforms counters.",
+            "CroakNet outperforms counters.",
+        ),
+        (
             f"{FROGS[4]} Code and data are available at https://example.org/frogs.",
             "CroakNet outperforms state-of-the-art counters by 8%.",
         ),
@@ -44,7 +48,7 @@ def test_the_result_is_shown_without_the_words_that_announce_it(last: str, shown
 
 def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() -> None:
     assert result_sentence(" ".join(FROGS[:3])) == key_sentence(" ".join(FROGS[:3]))
-    assert result_sentence(" ".join(FROGS), 40) == "CroakNet outperforms state-of-the-art…"
+    assert result_sentence(" ".join(FROGS), 38) == "CroakNet outperforms state-of-the-art…"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
         ),
         (
             "On ponds, lakes and rivers the error of all of the counts is 4.5 frogs and 3 toads, as in all rain.",
-            "On ponds, lakes and rivers the error of all of the counts is 4.5…",
+            "On ponds, lakes and rivers the error of all of the counts is 4.5 frogs…",
         ),
         (
             "CroakNet counts frogs, toads, and newts better than all the people of two countries who tried to.",
@@ -69,6 +73,14 @@ def test_without_a_result_the_idea_is_shown_and_a_long_one_is_cut_at_a_word() ->
         (
             "CroakNet achieves a significantly higher accuracy for all ponds and improves the counts by 8 frogs.",
             "CroakNet achieves a significantly higher accuracy for all ponds…",
+        ),
+        (
+            "CroakNet significantly outperforms all of the counters, reducing the error by 41.2% to 7 frogs a pond.",
+            "CroakNet significantly outperforms all of the counters, reducing the error by 41.2%…",
+        ),
+        (
+            "CroakNet achieves a steady gain for all ponds, all lakes, all rivers compared to (among others) counters.",
+            "CroakNet achieves a steady gain for all ponds, all lakes, all rivers…",
         ),
         (
             "The results demonstrate the effectiveness of the proposed framework.",

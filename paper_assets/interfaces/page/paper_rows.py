@@ -1,8 +1,9 @@
 """Show papers as rows to decide by: on Today and in the week, in search results and on the shelf in the same way."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from paper_assets.text.words import stem, stems_in, words_in
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
 _LONGEST_SENTENCE = 120  # characters
+Stems = Mapping[str, bool]  # of an interest, and whether each tells something about a paper
 _SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 
@@ -94,16 +96,23 @@ def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
     return {row["paper_id"]: readable_title(row["title"]) for row in rows}
 
 
-def telling_stems(warehouse: Warehouse, interests: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the stems of each interest without the words that many stored papers have: "models" marks nothing."""
+def telling_stems(warehouse: Warehouse, interests: Iterable[str]) -> dict[str, Stems]:
+    """Return for each interest its stems, and whether each tells something: "models", which many stored papers have,
+    is marked beside a telling word only.
+    """
     words = {interest: words_in(interest) for interest in {*interests}}
     with warehouse.reading() as connection:
         usual = words_of_many(connection, sorted({word for found in words.values() for word in found}))
-    unusual = {interest: [word for word in found if word not in usual] for interest, found in words.items()}
-    return {interest: frozenset(stems_in(" ".join(found))) for interest, found in unusual.items()}
+    telling = {
+        interest: set(stems_in(" ".join(word for word in found if word not in usual)))
+        for interest, found in words.items()
+    }
+    return {interest: {each: each in telling[interest] for each in stems_in(interest)} for interest in words}
 
 
-def row_of(paper: Paper, *, hit: FoundPaper | None = None, about: Collection[str] = ()) -> PaperRow:
+def row_of(
+    paper: Paper, *, hit: FoundPaper | None = None, about: Mapping[str, bool] = MappingProxyType({})
+) -> PaperRow:
     """Return the row of a paper; `hit` is what a search says of it, `about` the stems of an interest, to be marked."""
     hits = hit.hits if hit else ()
     title = hit.title if hit else one_line(paper.title) or paper.paper_id
@@ -161,9 +170,17 @@ def rows_found(desk: Desk, papers: Iterable[FoundPaper]) -> list[PaperRow]:
     return [row_of(paper, hit=by_id[paper.paper_id]) for paper in stored_papers(desk, list(by_id))]
 
 
-def spans_about(text: str, about: Collection[str]) -> list[tuple[int, int]]:
-    """Return where the words of a text are that have one of the stems."""
-    return spans_of_words(text, lambda word: stem(word.lower()) in about) if about else []
+def spans_about(text: str, about: Stems) -> list[tuple[int, int]]:
+    """Return where the words of a text are that have one of the stems, in groups of neighbours with a telling one."""
+    groups: list[list[tuple[int, int]]] = []
+    for span in spans_of_words(text, lambda word: stem(word.lower()) in about) if about else ():
+        if groups and text[groups[-1][-1][1] : span[0]] in (" ", "-"):
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    return [
+        span for group in groups if any(about[stem(text[slice(*each)].lower())] for each in group) for span in group
+    ]
 
 
 def spans_of_words(text: str, is_marked: Callable[[str], bool]) -> list[tuple[int, int]]:

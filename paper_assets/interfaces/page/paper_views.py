@@ -4,7 +4,7 @@ Papers opened, cited or put on the shelf are recorded as reading signals.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -31,6 +31,7 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.display import Unshown, isolate, with_parts
 from paper_assets.interfaces.page.paper_rows import (
     PaperRow,
+    Stems,
     corpus_of,
     rated_by,
     reader_of,
@@ -84,7 +85,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId):
         outside = why_not_considered(desk.warehouse, profile, day, paper_id)
-        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "about": ()}
+        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "about": {}}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     value, name = None, ""
@@ -141,7 +142,7 @@ def show_paper(request: Request) -> Response:
         state = ratings_part(warehouse, profile)
         explained = explained_paper(desk, profile, day, paper.paper_id) if profile and day else None
         rewrites = _rewrites(request, profile, paper.paper_id) if profile else []
-    about = explained["about"] if explained else ()
+    about = explained["about"] if explained else {}
     return page(
         request,
         "paper.html.jinja",
@@ -232,7 +233,7 @@ def _rewrites(request: Request, profile: str, paper_id: str) -> list[tuple[str, 
     return [(item.item, LEVELS_IN_WORDS.get(item.target_level, item.target_level)) for item in of_paper]
 
 
-def _paragraphs(abstract: str, about: Collection[str]) -> list[Markup]:
+def _paragraphs(abstract: str, about: Stems) -> list[Markup]:
     """Return the abstract's paragraphs with words of these stems marked; single line breaks are a terminal's."""
     parts = [one_line(part) for part in abstract.split("\n\n") if part.strip()]
     return [with_parts(part, spans_about(part, about)) for part in parts]

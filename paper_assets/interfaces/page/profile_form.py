@@ -29,10 +29,19 @@ from paper_assets.interfaces.page.settings_form import environ_of, is_kept_runni
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
-from paper_assets.profile import ContrastiveType, ProfileContent, Purpose, RankingMode, profile_content, read_json
+from paper_assets.profile import (
+    ContrastiveType,
+    Profile,
+    ProfileContent,
+    Purpose,
+    RankingMode,
+    profile_content,
+    read_json,
+)
+from paper_assets.ranking.changes import profile_edits
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
-from paper_assets.ranking.filters import LEFT_OUT_IN_WORDS
 from paper_assets.ranking.levels import headline_of, level_of_row
+from paper_assets.ranking.tags import AVOIDED_TOPIC
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.categories import categories_by_name
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
@@ -41,6 +50,7 @@ from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
 from paper_assets.text.cleaning import one_line
+from paper_assets.text.numbers import count_of
 from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statement
 from paper_assets.weights import DIMENSIONS
 
@@ -458,8 +468,7 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
         previewed = previews.preview(desk.workspace, edited, day)
     except NotComputed:
         raise NotComputed("Some papers of this list are not embedded yet. The next ranking does that.") from None
-    rows, header = previewed.ranking.rows, previewed.ranking.header
-    shown = previewed.ranking.listed
+    header, shown = previewed.ranking.header, previewed.ranking.listed
     changed = (
         change_set(previewed.changes, since="", titles=previewed.titles, edit_named=False)
         if previewed.changes
@@ -481,13 +490,33 @@ def _previewed(desk: Desk, profile: str, record: dict[str, Any]) -> dict[str, An
             for row in shown
         ],
         "headline": headline_of(header, len(shown)),
-        "ranked": rows.num_rows,
-        "left_out": [(count, LEFT_OUT_IN_WORDS.get(code, code)) for code, count in previewed.left_out.items()],
+        "edits": _edits_in_words(stored, edited, previewed),
         "change": changed,
         "keywords": _keyword_matches(desk, edited.content, day),
         "warnings": [one_line(line) for line in previewed.warnings],
         "asks": header.get("llm_note"),
     }
+
+
+_REMOVED_BY = {
+    "keywords.exclude.hard": "BLACKLIST_KEYWORD",
+    "interests.avoid": AVOIDED_TOPIC,
+    "feed.exclude_categories": "EXCLUDED_CATEGORY",
+}
+
+
+def _edits_in_words(stored: Profile, edited: Profile, previewed: previews.Preview) -> list[str]:
+    """Return a line for each edit of the profile; for what removes papers, how many it removes."""
+    then, now = stored.content.model_dump(), edited.content.model_dump()
+    lines = []
+    for key, edit in (profile_edits(stored, edited) or {}).items():
+        added = [entry for entry in _at(now, key) if entry not in _at(then, key)] if key in _REMOVED_BY else []
+        counts = [previewed.removed.get(f"{_REMOVED_BY[key]}:{entry.removeprefix('primary:')}", 0) for entry in added]
+        lines += [
+            f"“{entry}” removes {count:,} of {count_of(previewed.considered, 'paper')}"
+            for entry, count in zip(added, counts, strict=True)
+        ] or [edit.replace(f"{key}: ", f"{LABELS.get(key, key)}: ")]
+    return lines
 
 
 def _keyword_matches(desk: Desk, content: ProfileContent, day: date) -> tuple[KeywordMatch, ...]:

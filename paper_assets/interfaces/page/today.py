@@ -159,7 +159,9 @@ def _rows(warehouse: Warehouse, stored: StoredRanking, papers: Sequence[Paper]) 
     return rows
 
 
-def _row(row: Mapping[str, Any], paper: Paper, stored: StoredRanking, stems: Mapping[str, frozenset[str]]) -> PaperRow:
+def _row(
+    row: Mapping[str, Any], paper: Paper, stored: StoredRanking, stems: Mapping[str, Mapping[str, bool]]
+) -> PaperRow:
     level = level_of_row(row, stored.header)
     nearest = row["nearest"] or ""
     return replace(
