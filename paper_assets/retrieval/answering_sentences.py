@@ -17,7 +17,7 @@ from paper_assets.text.words import FUNCTION_WORDS, stem, stems_in, words_in
 ANSWERS = 1.0  # the score from which a sentence answers
 _COVERED, _COVERED_ALONE = 0.5, 0.65  # share of a part's words from which a sentence is about it; of all parts' words
 _ALIKE = 0.5  # cosine of question and sentence from which that is enough
-_NAMED = 0.8  # share of the words of every part from which the cosine does not count
+_NAMED, _NOT_ALIKE = 0.8, 0.25  # share of the words of every part from which a lower cosine is enough, and that cosine
 _FINDS, _IN_SENTENCE = 0.2, 0.15  # added to a finding, and to a sentence that is about all parts itself
 _PIVOT_VERBS = frozenset(
     stems_in(
@@ -27,10 +27,13 @@ _PIVOT_VERBS = frozenset(
         "save speed fail"
     )
 )
-_PIVOT_WORDS = frozenset("for in on with from than to against by when without under at as".split())  # noqa: SIM905
+_PIVOT_WORDS = frozenset(
+    words_in("for in on with from than to against by when without under at as across during between")
+)
 _VAGUE = frozenset(
     stems_in("good better best well effective useful really possible paper papers method way model models large less")
 )
+_MEASURES = frozenset(stems_in("accuracy quality performance"))
 _RESULT = re.compile(
     r"\b(?:show(?:s|ed|n)?|demonstrat\w+|find(?:s|ings?)?|found|reveal\w*|observ\w+|confirm\w*|prov(?:e|es|ed|en)|"
     r"indicat\w+|suggest(?:s|ed)?|establish\w*|improv(?:es|ed|ement\w*)|outperform\w*|achiev(?:es|ed)|reduc(?:es|ed|tion)|"
@@ -84,7 +87,7 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
     """Return for each sentence how well it answers, from 0; `ANSWERS` and more if it is about every part."""
     if not quotables:
         return np.zeros(0)
-    parts = [{stem(word) for word in part} for part in parts_of(question) or [list(words_in(question))]]
+    parts = [set(map(_meaning, part)) for part in parts_of(question) or [list(words_in(question))]]
     initials = _initials(words_in(question))
     titles = {each.title: _stems(each.title, initials) for each in quotables}
     sentences = [_stems(each.sentence, initials) for each in quotables]
@@ -102,7 +105,7 @@ def answer_scores(question: str, quotables: Sequence[Quotable], embedder: Embedd
         fit = (fit + alike) / 2
     about = (with_title >= _COVERED).all(axis=1) & (own >= _COVERED).any(axis=1)
     about &= with_title.mean(axis=1) >= _COVERED_ALONE
-    about &= (alike >= _ALIKE) | (with_title >= _NAMED).all(axis=1)
+    about &= (alike >= _ALIKE) | ((alike >= _NOT_ALIKE) & (with_title >= _NAMED).all(axis=1))
     finds = np.array([_finds(each) for each in quotables])
     scores = fit + _FINDS * finds + _IN_SENTENCE * (own >= _COVERED).all(axis=1)
     nearest = np.clip(scores / 2, 0, 0.99 * ANSWERS)
@@ -145,16 +148,22 @@ def _share(part: set[str], found: set[str]) -> float:
     return len(part & found) / len(part)
 
 
+def _meaning(word: str) -> str:
+    """Return the stem of a word; what papers measure a method by is one word."""
+    found = stem(word)
+    return "quality" if found in _MEASURES else found
+
+
 def _initials(words: Sequence[str]) -> dict[str, set[str]]:
     """Return what initials may stand for: "RAG" the words of "retrieval-augmented generation" in the question."""
     spans = (words[start:end] for start in range(len(words)) for end in range(start + 2, len(words) + 1))
-    return {"".join(word[0] for word in span).upper(): {stem(word) for word in span} for span in spans}
+    return {"".join(word[0] for word in span).upper(): set(map(_meaning, span)) for span in spans}
 
 
 def _stems(text: str, initials: Mapping[str, set[str]]) -> set[str]:
     """Return the stems of a text, with those of the words that its initials stand for."""
     short = (initials.get(found.removesuffix("s"), set()) for found in _SHORT.findall(text))
-    return {stem(word) for word in words_in(_LANGUAGE_MODEL.sub(r"\g<0> language model", text))}.union(*short)
+    return {_meaning(word) for word in words_in(_LANGUAGE_MODEL.sub(r"\g<0> language model", text))}.union(*short)
 
 
 _SHORT = re.compile(r"\b[A-Z]{2,6}s?\b")

@@ -1,7 +1,8 @@
 """Have the configured language model read a statement, beside the rules of `text/statements.py` (SPEC W1, W4).
 
 The model names topics in English, so that an interest in another language is translated. What it answers is checked:
-people must be named in the text, and topics of an English text must share a word with it.
+people must be named in the text, topics of an English text must share half of their words with it, and a link, markup
+or an order is no topic.
 """
 
 import re
@@ -19,6 +20,7 @@ from paper_assets.text.cleaning import introduced, one_line
 from paper_assets.text.names import name_form
 from paper_assets.text.prompts import AskModel, prompt
 from paper_assets.text.statements import Reading
+from paper_assets.text.support import refusal
 from paper_assets.text.words import stems_in
 
 _NOT_OF_NAMES = re.compile(r"['’]s\b|[^\w\s.'’-]")  # what stands around a name in a sentence
@@ -56,7 +58,11 @@ def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
 
     def kept(topics: list[str]) -> tuple[str, ...]:
         found = (one_line(topic) for topic in topics)
-        return tuple(dict.fromkeys(each for each in found if each and (foreign or written & set(stems_in(each)))))
+        return tuple(dict.fromkeys(each for each in found if each and fits(each) and refusal(each) is None))
+
+    def fits(topic: str) -> bool:
+        stems = set(stems_in(topic))
+        return foreign or len(written & stems) * 2 >= max(len(stems), 1)
 
     by_list: dict[str, Any] = {name: kept(getattr(answer, name)) for name in _TOPICS}
     people = (one_line(name) for name in answer.authors)

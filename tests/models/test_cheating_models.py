@@ -20,6 +20,8 @@ from paper_assets.errors import LLMError
 from paper_assets.interpreting.analysis import analyze_paper
 from paper_assets.interpreting.lookup import FetchedPaper
 from paper_assets.models.embedder import load_embedder
+from paper_assets.models.llm import LanguageModel
+from paper_assets.models.llm_config import llm_config
 from paper_assets.paper import papers_to_table
 from paper_assets.pipeline.desk_answers import AnsweringContext, QuestionOptions, answer_question, prepare_question
 from paper_assets.profile import Interests
@@ -32,9 +34,11 @@ from paper_assets.rewriting.gate import hold_reasons
 from paper_assets.rewriting.prompts import SUBSCORES
 from paper_assets.rewriting.writing import new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig, ScoringConfig, load_settings
+from paper_assets.setup.model_reading import read_by_model
 from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import cost_in_words
+from paper_assets.text.statements import read_statement
 from paper_assets.text.support import missing
 from tests.answering_models import LOWERED, QUESTION, RAISED, RAISED_SENTENCE, passages_of, sentence, yes_to_all
 from tests.interpreting.outside import Outside, outside
@@ -110,6 +114,9 @@ def cheating(cheat: str) -> Callable[[Request], Step]:
             return says(
                 {"answered": True, "sentences": [sentence(each, (number, RAISED_SENTENCE)) for each in written]}
             )
+        if "primary" in fields:
+            topics = {"primary": ["maize", *false], "avoid": false, "authors": false}
+            return says({**topics, **{name: [] for name in ("secondary", "exploratory", "less")}})
         if "faults" in fields:
             return says({"faults": [], **dict.fromkeys(SUBSCORES, 20), "advice": ""})
         if "keywords" in fields:
@@ -218,7 +225,28 @@ def stances(world: World, environ: Mapping[str, str]) -> Shown:
     )
 
 
-FEATURES = {"Ask": asks, "analyses": analyses, "rewrites": rewrites, "grades of the list": grades, "stances": stances}
+STATEMENT = "I read about maize and its yield, but not about roads."
+
+
+def readings(world: World, environ: Mapping[str, str]) -> Shown:
+    """Topics, which the reader is shown in a form to be corrected."""
+    ask = LanguageModel(config=llm_config(environ), purpose="readings of statements").ask  # nothing is kept
+    try:
+        read = read_by_model(STATEMENT, read_statement(STATEMENT), ask=ask)
+    except LLMError as error:
+        return Shown(note=str(error))
+    assert not read.authors, "the statement names nobody"
+    return Shown(unchecked=(*read.primary, *read.avoid))
+
+
+FEATURES = {
+    "Ask": asks,
+    "analyses": analyses,
+    "rewrites": rewrites,
+    "grades of the list": grades,
+    "stances": stances,
+    "readings of statements": readings,
+}
 Table = dict[str, dict[str, str]]
 
 

@@ -17,6 +17,7 @@ BY_TITLE = Quotable("Uncertainty estimation reduces the error by 4%.", "Better m
         (QUESTION, [["uncertainty", "estimation"], ["medical", "image", "segmentation"]]),
         ("What is the role of frogs in ponds?", [["role", "frogs"], ["ponds"]]),
         ("Are frogs green?", [["frogs", "green"]]),
+        ("Are frogs common across lakes?", [["frogs", "common"], ["lakes"]]),
         ("Why?", []),
     ],
 )
@@ -40,6 +41,11 @@ def test_a_sentence_answers_if_it_is_about_both_parts_and_states_a_finding() -> 
 def test_initials_stand_for_their_words_and_neither_halves_nor_questions_answer(sentence: str, answers: bool) -> None:
     [score] = answer_scores(QUESTION, [Quotable(sentence, "Ponds")], None)
     assert bool(score >= ANSWERS) == answers
+
+
+def test_what_papers_measure_a_method_by_is_one_word() -> None:
+    [score] = answer_scores("Do frogs hurt accuracy?", [Quotable("Frogs reduce the performance by 4%.", "Ponds")], None)
+    assert score >= ANSWERS
 
 
 def test_what_an_abstract_states_as_its_problem_is_no_finding() -> None:

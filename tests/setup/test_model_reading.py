@@ -12,7 +12,7 @@ EMPTY: dict[str, list[str]] = {name: [] for name in ("primary", "secondary", "ex
 
 def test_a_model_translates_topics_and_its_answer_is_kept(tmp_path: Path) -> None:
     text = "Quantisierung von Netzen, keine Arbeiten über Musik."
-    answer = {**EMPTY, "primary": ["quantization of networks"], "avoid": ["music"]}
+    answer = {**EMPTY, "primary": ["quantization of networks"], "avoid": ["music", "see https://a.example"]}
     with loopback_llm(says(answer)) as server:
         config = server.config("openai")
         environ = {"LLM_PROVIDER": "openai", "OPENAI_BASE_URL": config.base_url, "OPENAI_API_KEY": KEY}
