@@ -1,18 +1,19 @@
 """Measure what a language model that grades the first papers of a list is worth, by its share of errors.
 
-    python -m benchmarks.graded_lists --judged FOLDER [--judged FOLDER ...] --papers FILE [--seed 1]
+    python -m benchmarks.graded_lists --judged FOLDER [--judged FOLDER ...] --papers FILE [--seed 1] [--prices IN OUT]
 
 The model is scripted: it gives the judged grades, and with the given probability another one; papers that nobody judged
 count as off topic. Shown for each share of errors, over all readers of the judged sets: nDCG@10, the share of shown
-papers that are relevant, the papers shown, and the tokens of the prompts and answers of one list. The model's
-reliability is not learned here: every model counts as right in eight of ten cases.
+papers that are relevant, the papers shown, the tokens sent and received for one list, which is made once a day, and
+their money a day at --prices (of a million tokens sent and received). The model's reliability is not learned here:
+every model counts as right in eight of ten cases.
 """
 
 import argparse
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,12 +40,14 @@ class ScriptedModel:
     grades: Mapping[str, int]
     errors: float
     seed: int
-    tokens: list[int] = field(default_factory=list)
+    sent: int = 0  # tokens
+    received: int = 0
 
     def __call__(self, *, system: str, user: str, schema: Any, **more: Any) -> Any:
         shown = [json.loads(line) for line in user.splitlines() if line.startswith('{"number"')]
         entries = [{"number": each["number"], "grade": self._grade(each["title"])} for each in shown]
-        self.tokens.append((len(system) + len(user) + len(json.dumps(entries))) // _LETTERS_A_TOKEN)
+        self.sent += (len(system) + len(user)) // _LETTERS_A_TOKEN
+        self.received += len(json.dumps(entries)) // _LETTERS_A_TOKEN
         return SimpleNamespace(value=SimpleNamespace(papers=entries), usage=Usage(calls=1), model="scripted")
 
     def _grade(self, title: str) -> int:
@@ -59,6 +62,7 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, action="append", required=True)
     parser.add_argument("--papers", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prices", type=float, nargs=2, default=(0.0, 0.0), metavar=("IN", "OUT"))
     given = parser.parse_args()
     settings = load_settings({}, Path())
     model, vectors = load_embedder(), dict[str, Any]()
@@ -70,7 +74,7 @@ def main() -> None:
 
     home = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
     figures: dict[Any, list[Any]] = {errors: [] for errors in ERRORS}
-    tokens: dict[Any, list[int]] = {errors: [] for errors in ERRORS}
+    tokens: dict[Any, list[tuple[int, int]]] = {errors: [] for errors in ERRORS}
     with papers_or_home(given.papers, home, deadline=settings.store_deadline) as warehouse:
         for folder in given.judged:
             lists = load_judged_lists(folder)
@@ -95,13 +99,17 @@ def main() -> None:
                     mode = day.options.interest_mode
                     ranking = final_list(day, mode=mode, embed=embed, scoring=settings.scoring, verifier=verifier)
                     figures[errors].append(list_figures(_of_ranking(day, ranking, by_relevance=False), day.judged))
-                    tokens[errors].append(sum(scripted.tokens))
-    print(f"{len(figures[None])} readers; errors: nDCG@10, right among the shown, papers shown, tokens a list")
+                    tokens[errors].append((scripted.sent, scripted.received))
+    print(f"{len(figures[None])} readers; errors: nDCG@10, right among the shown, papers shown; tokens, money a day")
     for errors in ERRORS:
         rows = dict(zip(METRICS, np.array(figures[errors]).T, strict=True))
         ndcg, right = np.nanmean(rows["ndcg@10"]), rows["right"].sum() / rows["shown"].sum()
         name = "no model" if errors is None else f"{errors:.0%}"
-        print(f"{name:>9} {ndcg:.3f} {right:.3f} {rows['shown'].mean():5.1f} {np.mean(tokens[errors]):8,.0f}")
+        used = np.mean(tokens[errors], axis=0)
+        money = used @ given.prices / 1e6
+        print(
+            f"{name:>9} {ndcg:.3f} {right:.3f} {rows['shown'].mean():5.1f} {used[0]:,.0f} + {used[1]:,.0f} {money:.5f}"
+        )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from paper_assets.text.words import stem
 from tests.page.browser import keep_picture, visitor
 from tests.page.in_process import page_client
 from tests.page.invented_desk import DAYS, HOSTILE, LATEST, PROFILE, Page
+from tests.waiting import until
 
 
 def listed(page: Page) -> list[str]:
@@ -227,6 +228,30 @@ def test_another_tab_shows_a_rating_without_a_reload(nothing_rated: Page, browse
         )  # fmt: skip
         pressed(page, first, "later")
         expect(page.get_by_role("status")).to_contain_text("Ratings from another tab")
+
+
+def test_a_rating_that_is_being_sent_is_not_replaced_by_an_older_state(nothing_rated: Page, browser: Browser) -> None:
+    first, second = listed(nothing_rated)[:2]
+    desk, views, sent = nothing_rated.desk, list[Route](), list[Route]()
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        page.route(nothing_rated.today, lambda route: views.append(route))
+        rate(
+            desk.warehouse, PROFILE, second, "later",
+            given_in="command line", now=now(), profiles_dir=desk.folder / "profiles",
+        )  # fmt: skip
+        until(lambda: page.evaluate("1") and views)  # the page asks for what another tab rated
+        page.route("**/rate", lambda route: sent.append(route))
+        page.keyboard.press("w")
+        until(lambda: page.evaluate("1") and sent)
+        with page.expect_request_finished(lambda request: request.url == nothing_rated.today):
+            views[0].continue_()
+        page.wait_for_timeout(300)
+        expect(page.locator(f'[id="paper-{first}"]')).to_have_attribute("data-rating", "worth")
+        page.unroute(nothing_rated.today)
+        sent[0].continue_()
+        pressed(page, first, "worth")
+        pressed(page, second, "later")
 
 
 def test_a_rating_is_kept_when_the_page_is_left_at_once(nothing_rated: Page, browser: Browser) -> None:

@@ -198,11 +198,22 @@ async function sendRating(entry, rating, replaced = null) {
   if (!answer.ok || !answer.page) return failed(`Could not save the rating: ${faultOf(answer)}`);
   const state = answer.page.getElementById("main").dataset.state, note = answer.page.getElementById("said").textContent;
   const inRow = swap(entry.id, answer.page);
+  if (inRow) showRatings(answer.page);
   if (!inRow) swap("main", answer.page); // it left the view, or came back to it
   else if (state && main().dataset.state && listPart(state) === listPart(main().dataset.state)) main().dataset.state = state;
   for (const id of ["all-seen", "progress"]) swap(id, answer.page);
   document.title = answer.page.title; // it counts what is unread
   say(note, false, { seen: inRow });
+}
+
+// Show ratings of other tabs; those that are being sent from here are newer. Return how many.
+function showRatings(page) {
+  const other = [...document.querySelectorAll("article[id]:not([aria-busy])")].filter((article) => {
+    const fresh = page.getElementById(article.id);
+    return fresh && (fresh.dataset.rating || "none") !== ratingOf(article);
+  });
+  other.forEach((article) => swap(article.id, page));
+  return other.length;
 }
 
 const listOf = (form) => `${form.getAttribute("action")} ${new FormData(form).getAll("day")}`;
@@ -218,6 +229,7 @@ function undo() {
   const article = document.getElementById(last.id);
   if (article) {
     article.dataset.rating = last.before;
+    article.setAttribute("aria-busy", "true");
     select(article);
   }
   enqueue({ entry: { ...last, before: last.rating }, rating: last.before, replaced: last.rating });
@@ -362,6 +374,7 @@ async function watch() {
     if (!news.ok || news.page || now === main().dataset.state) return;
     const { ok, page } = await fetched(location.pathname + location.search);
     if (!ok || !page || !page.getElementById("main")) return;
+    if (unanswered.length) return; // a rating given meanwhile is newer than this answer
     const listed = (text) => text.split(" ").slice(0, 2).join(" ");
     if (swap("arrivals", page) && listed(now) === listed(state)) {
       main().dataset.state = now;
@@ -373,13 +386,8 @@ async function watch() {
         swap("main", page);
         return say("Ratings from another tab are shown.");
       }
-      const other = [...document.querySelectorAll("article[id]")].filter((article) => {
-        const fresh = page.getElementById(article.id);
-        return fresh && (fresh.dataset.rating || "none") !== ratingOf(article);
-      });
-      other.forEach((article) => swap(article.id, page));
+      if (showRatings(page)) say("Ratings from another tab are shown.");
       main().dataset.state = page.getElementById("main").dataset.state;
-      if (other.length) say("Ratings from another tab are shown.");
     } else if (swap("main", page)) {
       say(word);
     }
