@@ -58,13 +58,24 @@ class StoredRanking:
         of_people = pc.is_in(pc.list_flatten(tags), value_set=pa.array(["PREFERRED_AUTHOR", "PERHAPS_AUTHOR"]))
         found = self.rows.take(pc.unique(pc.list_parent_indices(tags).filter(of_people))).to_pylist()
         beside = len(self.listed) + (self.header.get("more_likely") or 0)
-        hidden = ("CONSIDERED_BEFORE", "AVOIDED_TOPIC", "COPY_OF")
-        return [row for row in found if row["rank"] > beside and not any(tag.startswith(hidden) for tag in row["tags"])]
+        return [row for row in found if row["rank"] > beside and not is_hidden(row)]
+
+    def following(self, most: int) -> list[dict[str, Any]]:
+        """Return the rows after the likely papers, by rank, among the first `most`: no paper that stands elsewhere."""
+        beside = len(self.listed) + (self.header.get("more_likely") or 0)
+        elsewhere = {row["paper_id"] for row in self.by_people}
+        rows = self.rows.slice(beside, most).to_pylist()
+        return [row for row in rows if row["paper_id"] not in elsewhere and not is_hidden(row)]
 
     @property
     def places(self) -> dict[str, int]:
         """Return the ranks of the papers in the list and beside it by id."""
         return {row["paper_id"]: row["rank"] for row in (*self.listed, *self.more_likely, *self.by_people)}
+
+
+def is_hidden(row: Mapping[str, Any]) -> bool:
+    """Return whether a paper is not shown beside a list: an earlier list had it, it is avoided, or a copy is shown."""
+    return any(tag.startswith(("CONSIDERED_BEFORE", "AVOIDED_TOPIC", "COPY_OF")) for tag in row["tags"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -440,6 +440,32 @@ def test_the_likely_papers_after_the_list_are_one_click_away_and_can_be_rated(
     assert ratings(nothing_rated) == {more[0]: "later"}
 
 
+def test_the_best_possible_papers_follow_behind_one_click_and_keys_reach_them_when_they_are_open(
+    nothing_rated: Page, browser: Browser
+) -> None:
+    rows = ranking(nothing_rated.desk.warehouse, LATEST, PROFILE).rows.to_pylist()
+    with visitor(browser) as page:
+        page.goto(nothing_rated.today)
+        outside = page.locator("#possible article")
+        ids = outside.evaluate_all("all => all.map((each) => each.id.replace('paper-', ''))")
+        ranks = [row["rank"] for row in rows if row["paper_id"] in ids and not row["shown"]]
+        assert len(ranks) == len(ids) > 0
+        assert ranks == sorted(ranks)
+        everything = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
+        assert len(everything) == len(set(everything)), "no paper stands on the page twice"
+        page.keyboard.press("End")
+        expect(outside.first).to_be_hidden()
+        for _ in everything:
+            page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.closest('#possible')") is None, "a key selects no hidden paper"
+        page.locator("#possible > summary").click()
+        expect(outside.first).to_be_visible()
+        outside.first.get_by_role("button", name="Not for me").click()
+        pressed(page, ids[0], "no")
+        keep_picture(page, "today-possible")
+    assert ratings(nothing_rated) == {ids[0]: "no"}
+
+
 def test_a_row_has_what_one_decides_by_and_everything_else_is_behind_a_key_or_below(
     nothing_rated: Page, browser: Browser
 ) -> None:

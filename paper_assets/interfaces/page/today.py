@@ -69,6 +69,7 @@ LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
 _MOST_DAYS = 30  # earlier days offered to compare with
 _MOST_SEARCHES = 6  # interests offered to search for where the list is empty
+_MOST_POSSIBLE, _LOOKED_AT = 10, 100  # possible papers beside the list, and rows among which they are
 _MOST_ASKED = 2  # lists in which a paper is offered for rating
 _LONGEST_INTEREST = 30  # characters of an interest in a row
 
@@ -105,7 +106,9 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         [entry.paper_id for entry in entries],
         [line.paper_id for line in (*digest.more_likely, *digest.by_people)],
     )
-    papers = papers_from_table(papers_by_id(warehouse, [*listed, *more]))
+    questions = _questions(warehouse, stored, {*listed, *more})  # each paper once
+    possible = _possible(stored, {each.paper_id for each in questions})
+    papers = papers_from_table(papers_by_id(warehouse, [*listed, *more, *(row["paper_id"] for row in possible)]))
     warnings, unmet = _warnings(digest)
     missing = missing_model(desk)
     return {
@@ -114,11 +117,12 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "digest": digest,
         "changes": [replace(each, otherwise=tuple(map(_labelled, each.otherwise))) for each in digest.changes],
         "listed": entries,
+        "possible": [row["paper_id"] for row in possible],
         "warnings": warnings,
         "unmet": unmet,
         "ratings": ratings,
-        "questions": _questions(warehouse, stored, {*listed, *more}),  # each paper once
-        "rows": _rows(warehouse, stored, papers),
+        "questions": questions,
+        "rows": _rows(warehouse, stored, [*stored.listed, *stored.more_likely, *stored.by_people, *possible], papers),
         "effect": day_effect(warehouse, stored, ratings),
         "again": rank_again_state(request, profile, day) if days[-1:] == [day] else None,
         "recent_days": recent_days(warehouse, desk.settings, now()),
@@ -147,9 +151,17 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
     return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
 
 
-def _rows(warehouse: Warehouse, stored: StoredRanking, papers: Sequence[Paper]) -> dict[str, PaperRow]:
+def _possible(stored: StoredRanking, asked: set[str]) -> list[dict[str, Any]]:
+    """Return the rows of the best possible papers beside the list, without those that the reader is asked about."""
+    rows = (row for row in stored.following(_LOOKED_AT) if row["paper_id"] not in asked)
+    return [row for row in rows if level_of_row(row, stored.header)][:_MOST_POSSIBLE]
+
+
+def _rows(
+    warehouse: Warehouse, stored: StoredRanking, ranked: Sequence[Mapping[str, Any]], papers: Sequence[Paper]
+) -> dict[str, PaperRow]:
     """Return by id the rows that can be made; a row names its interest where the list serves several."""
-    by_id = {row["paper_id"]: row for row in (*stored.listed, *stored.more_likely, *stored.by_people)}
+    by_id = {row["paper_id"]: row for row in ranked}
     stems = telling_stems(warehouse, {row["nearest"] or "" for row in by_id.values()})
     rows = {}
     for paper in papers:

@@ -399,7 +399,8 @@ setInterval(watch, 4000);
 document.addEventListener("visibilitychange", watch);
 
 // Keys.
-const papers = () => [...document.querySelectorAll("article[id]")].filter((each) => each.querySelector("form.rate"));
+const papers = () => [...document.querySelectorAll("article[id]")]
+  .filter((each) => each.querySelector("form.rate") && !each.closest("details:not([open])"));
 
 // The paper that a key is about: the focused one, else the first without a rating.
 function current() {
