@@ -6,20 +6,20 @@ or an order is no topic.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from paper_assets.models.llm import LanguageModel
-from paper_assets.models.llm_config import llm_config
+from paper_assets.models.llm import LanguageModel, upper_bound
+from paper_assets.models.llm_config import LLMConfig, cost
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import introduced, one_line
 from paper_assets.text.names import name_form
+from paper_assets.text.numbers import cost_in_words
 from paper_assets.text.prompts import AskModel, prompt
-from paper_assets.text.statements import Reading
+from paper_assets.text.statements import LONGEST_STATEMENT, Reading
 from paper_assets.text.support import refusal
 from paper_assets.text.words import stems_in
 
@@ -38,21 +38,28 @@ class _Answer(BaseModel):
     authors: _Topics
 
 
-def reading_model(environ: Mapping[str, str], warehouse: Warehouse) -> AskModel:
-    """Return what asks the configured model, and keeps answers by content. Raises LLMConfigError."""
-    return LanguageModel(
-        config=llm_config(environ), purpose="readings of statements", cache=StoredAnswers(warehouse)
-    ).ask
+def reading_model(config: LLMConfig, warehouse: Warehouse) -> AskModel:
+    """Return what asks the model, and keeps answers by content."""
+    return LanguageModel(config=config, purpose="readings of statements", cache=StoredAnswers(warehouse)).ask
 
 
-def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
-    """Return the model's reading of a statement, with notes on where that of the rules differs. Raises LLMError.
+def most_for_reading(config: LLMConfig, text: str = "x" * LONGEST_STATEMENT) -> str:
+    """Return the model and what it costs at most to read a text, or the longest one, as people read it (I12)."""
+    bound = upper_bound([(prompt("read_statement") + _introduced(text), _Answer)], config=config)
+    return f"{config.model}: at most {cost_in_words(bound.calls, bound.tokens, cost(config, bound))}"
+
+
+def read_by_model(text: str, by_rules: Reading, *, ask: AskModel, config: LLMConfig | None = None) -> Reading:
+    """Return the model's reading of a statement, with notes on where that of the rules differs, and on what it cost.
 
     Categories are those that the rules found, and the language too. A model that finds no topic changes nothing.
+    `config`: the model's prices. Raises LLMError.
     """
-    answer: _Answer = ask(
-        system=prompt("read_statement"), user=introduced("The statement is", "statement", text), schema=_Answer
-    ).value
+    completion = ask(system=prompt("read_statement"), user=_introduced(text), schema=_Answer)
+    answer: _Answer = completion.value
+    if config and completion.usage.calls:
+        used = cost_in_words(completion.usage.calls, completion.usage.tokens, cost(config, completion.usage))
+        by_rules = replace(by_rules, notes=(*by_rules.notes, f"paid to {config.model}: {used}"))
     written, named = set(stems_in(text)), f" {name_form(_NOT_OF_NAMES.sub(' ', text))} "
     foreign = by_rules.language is not None
 
@@ -80,6 +87,10 @@ def read_by_model(text: str, by_rules: Reading, *, ask: AskModel) -> Reading:
     if by_rules.wanted and not reading.wanted:  # a weak model answers with empty lists
         return replace(by_rules, notes=(*by_rules.notes, "the language model found no topic; the rules read this"))
     return replace(reading, notes=(*by_rules.notes, *_differences(by_rules, reading)))
+
+
+def _introduced(text: str) -> str:
+    return introduced("The statement is", "statement", text)
 
 
 def _differences(by_rules: Reading, by_model: Reading) -> list[str]:

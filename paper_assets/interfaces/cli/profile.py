@@ -422,9 +422,12 @@ def _reading(text: str, *, model: bool) -> Reading:
     reading = read_statement(text, categories=categories_by_name())
     if not model:
         return reading
-    from paper_assets.setup.model_reading import read_by_model, reading_model  # loads the model's client
+    from paper_assets.models.llm_config import llm_config
+    from paper_assets.setup.model_reading import most_for_reading, read_by_model, reading_model  # loads its client
 
-    return read_by_model(text[:LONGEST_STATEMENT], reading, ask=reading_model(environment(), open_warehouse()))
+    text, config = text[:LONGEST_STATEMENT], llm_config(environment())
+    warn(f"Asking {most_for_reading(config, text)}, repairs included")
+    return read_by_model(text, reading, ask=reading_model(config, open_warehouse()), config=config)
 
 
 def _text_of(file: Path) -> str:

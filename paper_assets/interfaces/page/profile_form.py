@@ -21,12 +21,13 @@ from starlette.responses import Response
 from paper_assets.digests.content import change_set
 from paper_assets.digests.entry import LEVELS_IN_WORDS
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, NotComputed
+from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, LLMNotConfigured, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import as_sentence, isolate, readable_title
-from paper_assets.interfaces.page.settings_form import environ_of, is_kept_running, missing_model
+from paper_assets.interfaces.page.settings_form import environ_of, is_kept_running
 from paper_assets.learning.ratings import IN_WORDS, ratings_of
+from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
 from paper_assets.profile import (
@@ -45,7 +46,7 @@ from paper_assets.ranking.tags import AVOIDED_TOPIC
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.categories import categories_by_name
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
-from paper_assets.setup.model_reading import read_by_model, reading_model
+from paper_assets.setup.model_reading import most_for_reading, read_by_model, reading_model
 from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
@@ -366,14 +367,25 @@ _READ_INTO = {
 }
 
 
+def cost_of_reading(desk: Desk) -> str | None:
+    """Return the language model and what a reading costs at most, "" if its settings are wrong; None: there is none."""
+    try:
+        return most_for_reading(llm_config(environ_of(desk)))
+    except LLMNotConfigured:
+        return None
+    except LLMError:
+        return ""
+
+
 def reading_of(request: Request, text: str) -> Reading:
     """Read a statement by the rules, and by the language model where its button was pressed; notes say what differs."""
     desk, reading = desk_of(request), read_statement(text, categories=categories_by_name())
     if request.state.form.get("reader") != "model":
         return reading
     try:
-        ask = reading_model(environ_of(desk), desk.warehouse)
-        return read_by_model(text[:LONGEST_STATEMENT], reading, ask=ask)
+        config = llm_config(environ_of(desk))
+        ask = reading_model(config, desk.warehouse)
+        return read_by_model(text[:LONGEST_STATEMENT], reading, ask=ask, config=config)
     except LLMError as fault:
         return replace(reading, notes=(*reading.notes, f"the language model could not read it: {fault}"))
 
@@ -444,7 +456,7 @@ def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
         faults=form.faults,
         fault=form.fault,
         preview=form.preview,
-        has_model=missing_model(desk) is None,
+        reading_by_model=cost_of_reading(desk),
         latest=day,
         again=rank_again_state(request, profile, day),
         warnings=[one_line(line) for line in header.get("warnings", ())],

@@ -33,8 +33,7 @@ from paper_assets.interfaces.page.liked_form import (
     own_papers,
     wants_search,
 )
-from paper_assets.interfaces.page.profile_form import read_file, reading_of
-from paper_assets.interfaces.page.settings_form import missing_model
+from paper_assets.interfaces.page.profile_form import cost_of_reading, read_file, reading_of
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
 from paper_assets.setup import profile_editing
@@ -423,7 +422,7 @@ def _page(
         )
         if values["read"]
         else (),
-        has_model=missing_model(desk_of(request)) is None,
+        reading_by_model=cost_of_reading(desk_of(request)),
         own=own or OwnPapers(),
         zotero_file=local_zotero(desk_of(request).environ),
         faults=faults or {},
