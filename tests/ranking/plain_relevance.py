@@ -182,7 +182,7 @@ def word_scores(papers: list[tuple[str, str]], text: str) -> list[float] | None:
                 + sum(0.5 * family_worth[term] * (1 + math.log(count)) for term, count in other.items() if count)
             )
             * (
-                0.7
+                0.5
                 if len(single) in (2, 3) and sum(bool(one[term] or other.get(term)) for term in single) == 1
                 else 1.0
             )
