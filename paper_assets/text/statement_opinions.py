@@ -29,6 +29,7 @@ def plain_clauses(sentence: str) -> list[str]:
         return [f"not interested in {given['topic']}"]
     separator = "enumeration" if expression("verdicts").search(sentence) else "boundary"
     parts = [part.strip(" ,") for part in expression(separator).split(sentence) if part.strip()]
+    parts = [piece for part in parts for piece in _parts_judged_early(part)]
     plain = [_plain(part, alone=len(parts) == 1) for part in parts]
     for at, part in enumerate(parts[1:], 1):
         if plain[at] is None and is_opinion(part) and rejects(part) and expression("referring").search(part):
@@ -38,11 +39,24 @@ def plain_clauses(sentence: str) -> list[str]:
         contrary = expression("contrast").match(part) if plain[at] is None else None
         if contrary and not rejects(parts[at]) and re.search(rf"\bbut\s+{re.escape(part)}", sentence):
             plain[at] = f"not interested in {contrary['topic']}"
+    if len(parts) > 1 and plain[-1] is None and any(clause and rejects(clause) for clause in plain[:-1]):
+        plain[-1] = expression("confirmed").sub("", parts[-1])  # "A is not for me, B is"
     stated = len(parts) > 1 and any(is_opinion(part) or expression("subject").match(part) for part in parts)
     if plain == [None] * len(parts) and not stated:
         return [sentence]
     clauses = [part if clause is None else clause for part, clause in zip(parts, plain, strict=True)]
     return [clause for clause in clauses if not is_opinion(clause)]
+
+
+def _parts_judged_early(clause: str) -> list[str]:
+    """Cut a clause at its commas if a person's opinion on the words before one ends there ("A is not for me, B")."""
+    parts = expression("enumeration").split(clause)
+    return parts if any(_is_judged_by_a_person(_words(part)) for part in parts[:-1]) else [clause]
+
+
+def _is_judged_by_a_person(words: Sequence[str]) -> bool:
+    at = 0 if _run_before(words) else _run_after(words)
+    return at > 0 and any(word in word_list(name) for name in _JUDGING for word in words[at:])
 
 
 def rejects(text: str) -> bool:
@@ -99,6 +113,8 @@ def _run_before(words: Sequence[str]) -> int:
         end += 1
     if end < len(words) and words[end] in word_list("about"):
         end += 1
+    elif end < len(words) and words[end - 1] in word_list("topical"):
+        end -= 1
     if is_opinion(" ".join(words[end:])):  # "I no longer want papers on it" names no topic
         return 0
     if end == at + 1 or (expression("field").match(" ".join(words)) and not rejects(" ".join(words[:end]))):
@@ -122,7 +138,8 @@ def _run_after(words: Sequence[str]) -> int:
             judging = words[at:] if others else set(words[at:]) & word_list("negatives")  # "surveys excluded"
             judges = any(word in word_list(name) for name in _JUDGING for word in judging)
             return at if (denies or judges) and words[at - 1] not in word_list("about") else 0
-        if expression("refusal").fullmatch(" ".join(words[at:])):
+        rest = " ".join(words[at:])
+        if expression("refusal").fullmatch(rest) or expression("of_a_person").match(rest):
             return at
     return 0
 

@@ -55,12 +55,14 @@ def vocabulary() -> dict[str, Any]:
     return tomllib.loads(files("paper_assets.text").joinpath("statement_words.toml").read_text(encoding="utf-8"))
 
 
-_OF_NAMES = ("people", "adjective")  # patterns in which capitals count
+_OF_NAMES = ("people", "people_after", "adjective")  # patterns in which capitals count
 
 
 @cache
 def expression(name: str) -> re.Pattern[str]:
-    return compiled(vocabulary()["english"][name], ignore_case=name not in _OF_NAMES)
+    english = vocabulary()["english"]
+    pattern = english[name].replace("{names}", english["names"]).replace("{name}", english["name"])
+    return compiled(pattern, ignore_case=name not in _OF_NAMES)
 
 
 @cache

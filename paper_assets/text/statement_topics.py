@@ -32,23 +32,22 @@ def topics_of(clause: str, mode: Mode, found: Found) -> list[tuple[str, Level, b
         )
         for chunk in [framed] if is_category else _chunks(framed, mode):
             while mode.wanted and (at_start := expression("level_at_start").match(chunk)):
-                level = next(
-                    (each for each, pattern in expressions("levels") if pattern.search(at_start["words"])), level
-                )
+                level = _level_of(at_start["words"], level)
                 chunk = expression("leads").sub("", chunk[at_start.end() :])
             at_end = expression("level_at_end").search(chunk)
-            own = "exploratory" if at_end else level
+            own: Level = _level_of(at_end["words"], "exploratory") if at_end else level
             last = re.search(r"\s*\(([^()]+)\)$", chunk)
-            if last and all(
-                word in word_list("heading") for word in last[1].casefold().split()
-            ):  # "trees (side interest)"
-                chunk = chunk[: last.start()]
-                own = next((each for each, pattern in expressions("levels") if pattern.search(last[1])), own)
+            if last and all(word in word_list("heading") for word in last[1].casefold().split()):  # "trees (maybe)"
+                chunk, own = chunk[: last.start()], _level_of(last[1], own)
             topic = _topic(chunk[: at_end.start()] if at_end else chunk, mode, found)
             if topic:
                 field_only = short is not None and len(topic.split()) == 1 and len(colon) == 1
                 topics.append((topic, own, person is not None or field_only))
     return topics
+
+
+def _level_of(words: str, otherwise: Level) -> Level:
+    return next((level for level, pattern in expressions("levels") if pattern.search(words)), otherwise)
 
 
 def _without_frame(text: str) -> str:
@@ -60,7 +59,7 @@ def _without_frame(text: str) -> str:
         body = rest[level.end() :] if level else rest
         shorter = expression("frames").sub("", expression("leads").sub("", body, count=1), count=1).strip(" ,;:")
         if lead + shorter == rest or not shorter:
-            return rest if shorter else ""
+            return expression("personal").sub("", rest).strip(" ,;:") if shorter else ""
         rest = lead + shorter
 
 
@@ -181,8 +180,8 @@ def _topic(chunk: str, mode: Mode, found: Found) -> str:
     plain = named[1] if named else chunk.strip()
     if plain.casefold() in found.categories and (named or "." in plain or (plain.istitle() and " " in plain)):
         note_category(plain, mode.wanted, found)
-    text = _without_frame(plain).strip(" ,;:.\"'-")
-    text = expression("adjectives").sub("", text).strip().removeprefix("by ")
+    text = _without_frame(plain.strip("[]\"' ")).strip(" ,;:.?\"'-")
+    text = expression("adverbs").sub("", expression("adjectives").sub("", text)).strip().removeprefix("by ")
     shorter = expression("trailing").sub("", text).strip(" ,;:.")
     if len(shorter.split()) > 1 + bool(expression("adjective").search(shorter.lower())):  # "position papers" stays
         text = shorter

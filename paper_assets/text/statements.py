@@ -68,7 +68,8 @@ def read_statement(text: str, *, categories: Mapping[str, str] | None = None) ->
         notes.append(f"only the first {LONGEST_STATEMENT:,} characters were read")
     language = statement_language(cleaned)
     found, mode = Found(categories=categories or {}, language=language), Mode()
-    items = list(_items(_without_letter(cleaned.translate(_SAME))))
+    plain = re.sub(r"^([a-z]+)\s*=\s+(?=\w)", r"\1: ", cleaned.translate(_SAME), flags=re.MULTILINE)
+    items = list(_items(_without_letter(plain)))
     if {"+", "-"} <= {item.mark for item in items}:  # a list of wanted and unwanted topics
         items = [replace(item, text=f"not {item.text}") if item.mark == "-" else item for item in items]
     for item in items:
@@ -126,11 +127,13 @@ _SAME = str.maketrans(
     }
 )
 _BULLET = re.compile(r"(?P<indent> *)(?P<mark>[-*•·◦▪+>]|\(?\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}) +(?=\S)")
+_UNDERLINE = re.compile(r"\s*[=~_-]{3,}\s*")
+_LONG_HEADING = 7  # words from which an underlined line is no heading
 _NUMBER = re.compile(r"(^|[:,;.]|\b(?:and|or)\b|(?<=\s))\s*\(?(?:\d{1,2}|[a-h]|[ivx]{1,4})\)\s+", re.IGNORECASE)
 _LONGEST_SENTENCE = 600  # characters; a longer one is read in pieces
 _PROSE_LINE = 45  # characters; text wrapped at fewer is a list
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?(?:[^\Wa-zà-ÿ_]|[a-z]{2,}(?:-[a-z]+)?\.[A-Z]{2}))|(?<=[。！？])\s*"
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?(?:[^\Wa-zà-ÿ_]|[a-z]{2,}(?:-[a-z]+)?\.[A-Z]{2}))|(?<=[。！？])\s*|(?<=!)\s+"
 )
 _LOWER_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?])\s+(?=[^\W\d_])|(?<=[。！？])\s*")  # of a text without capitals
 _HEADERS = re.compile(r"\A\s*(?:(?:subject|to|from|date|cc):[^\n]*\n\s*)+", re.IGNORECASE)
@@ -160,6 +163,10 @@ def _items(text: str) -> Iterator[_Item]:
     for line in text.splitlines():
         if not line.strip():
             gap = True
+            continue
+        if current is not None and _UNDERLINE.fullmatch(line) and not current.mark and not gap:
+            if len(current.text.split()) < _LONG_HEADING and not current.text.endswith((".", "!", "?", ":")):
+                current = replace(current, text=f"{current.text}:")
             continue
         bullet = _BULLET.match(line)
         words = " ".join((line[bullet.end() :] if bullet else line).split())
@@ -253,7 +260,8 @@ def _read_item(item: _Item, mode: Mode, found: Found) -> Mode:
             _read_sentence(sentence, mode, found)
         heading = last.rstrip(": ")
         return _heading_mode(heading, Mode()) or _described(heading, Mode())
-    text = re.sub(r"\s+/\s+", "; ", text)
+    text = re.sub(r"\s+[/|]\s+", "; ", re.sub(r"^\[[ xX]\]\s+", "", text))
+    text = expression("now_and_then").sub("occasionally", text)
     text = re.sub(r"\?\s+([^.!?\n]{2,40})(?=[.!]|$)", _answered, text)
     if _heading_mode(text.partition(" - ")[0], Mode()):
         text = text.replace(" - ", ": ", 1)
@@ -281,9 +289,15 @@ def _read_sentence(sentence: str, mode: Mode, found: Found) -> None:
     marked = _MARK.match(sentence)
     if marked and is_opinion(marked[1]):  # "(skip) surveys"
         return _read_sentence(sentence[marked.end() :], _described(marked[1], mode), found)
+    if not rejects(sentence):
+        sentence = expression("unless_about").sub(" except ", sentence)
     sentence = expression("not_only").sub(r"\1 and ", expression("condition").sub("", sentence))
     sentence = _NUMBER.sub(r"\1; ", sentence) if len(_NUMBER.findall(sentence)) > 1 else sentence
     head, colon, rest = sentence.partition(":")
+    before, cut, label = head.rpartition(";")
+    if cut and rest.strip() and _heading_mode(label, mode):  # "graphs; people I follow: Ada Lov"
+        _read_sentence(before, mode, found)
+        return _read_sentence(f"{label}:{rest}", mode, found)
     if colon and rest.strip():
         stated = is_opinion(head) or expression("excludes").fullmatch(f"{head} ")
         own = _heading_mode(head, mode) or (_described(head, mode) if stated else None)
@@ -332,7 +346,12 @@ def _clauses(sentence: str, mode: Mode) -> Iterator[tuple[bool, bool, str, bool]
     wanted, mild, at, first_only = mode.wanted, mode.mild, 0, False
     while at <= len(sentence):
         found = (each for name in ("excludes", "bare") for each in expression(name).finditer(sentence, at))
-        triggers = (each for each in found if not sentence.startswith("-", each.end()))  # "skip-gram"
+        triggers = (
+            each
+            for each in found
+            if not sentence.startswith("-", each.end())  # "skip-gram"
+            and not (each.groupdict().get("less") and expression("a_bit").search(sentence[: each.start()]))
+        )
         trigger = min(triggers, key=lambda each: (each.start(), -each.end()), default=None)
         resumed = expression("resumes").search(sentence, at) if not wanted and mode.wanted else None
         if resumed and (trigger is None or resumed.start() < trigger.start()):
@@ -372,22 +391,16 @@ def _take_authors(sentence: str, found: Found) -> str:
         names = [name for name in _names(match["names"]) if not expression("organisation").search(name)]
         before = re.split(r"[;:]|\bbut\b", match.string[: match.start("names")])[-1]
         excluded = _is_excluded(before)
-        reported = match["if"] is None or match["publish"] is not None  # "everything Ada Lov posts"
-        if not names or not reported or excluded or any(name.casefold() in found.categories for name in names):
+        if not names or excluded or any(name.casefold() in found.categories for name in names):
             return match[0]
         found.authors.update(dict.fromkeys(names))
         return " "
 
-    left = expression("people").sub(take, sentence).strip(" ,;")
-    return (
-        ""
-        if left != sentence
-        and (
-            is_opinion(left)
-            or re.fullmatch(r"(?:\W|\b(?:always|please|also|include|and|i|we)\b)*", left, re.IGNORECASE)
-        )
-        else left
-    )
+    left = expression("people").sub(take, expression("people_after").sub(take, sentence)).strip(" ,;")
+    if left == sentence:
+        return left
+    left = expression("examples_at_end").sub("", left)
+    return "" if is_opinion(left) else left
 
 
 def _without_trigger(before: str) -> str:
@@ -404,23 +417,33 @@ def _is_excluded(before: str) -> bool:
 
 
 def _names(text: str) -> list[str]:
-    parts = re.split(r"\s*[;\n]\s*|\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*&\s*", text.strip().rstrip("."))
+    text = text.strip().rstrip(".")
+    parts = re.split(r"\s*;\s*", text)
+    if len(parts) < 2 or any(part.count(",") != 1 for part in parts):  # "Lov, Ada; Orr, Emil" stays in this order
+        parts = re.split(r"\s*[;\n]\s*|\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+|\s*&\s*", text)
     return [re.sub(r"['’]s$", "", " ".join(part.split())) for part in parts if re.search(r"\w", part)]
 
 
 _CODE = re.compile(r"\b[a-z]+(?:-[a-z]{2,4})?\.[A-Za-z-]{2,}\b|\b[a-z]{2,5}-[a-z]{2,4}\b(?![.-])")
 _AND_CODE = re.compile(rf"\s*(?:,|/|\band\b|\bor\b|&)\s*(?={_CODE.pattern})")
+_LEFT_OF_CODES = re.compile(
+    r"\s*\([\s,;/]*\)|[,;]?\s*(?:\b(?:and|but|not?|nothing|never|from|in|of|within)\s*)+(?=[,;:.)]|$)", re.IGNORECASE
+)
 
 
 def _take_codes(sentence: str, mode: Mode, found: Found) -> str:
-    """Move codes of categories (cs.CL) and names of sections out of a sentence; return the rest."""
+    """Move codes of categories (cs.CL) and names in "from Number Theory" out of a sentence; return the rest."""
     named = expression("sections").match(sentence)
     names = [expression("leads").sub("", name) for name in _names(named["names"])] if named else []
     if named and names and all(name.casefold() in found.categories for name in names):
         for name in names:
             note_category(name, mode.wanted, found)
         sentence = sentence[named.end() :].lstrip(" ,;:")
-    at = 0
+    at, given = 0, sentence
+    for name in _category_names(sentence, found):
+        sentence = re.sub(
+            rf"(?:\b(?:from|in) )?{re.escape(name)}", found.categories[name.casefold()], sentence, flags=re.IGNORECASE
+        )
     while (code := _CODE.search(sentence, at)) is not None:
         before = sentence[: code.start()]
         clause = re.split(r"[;:.]\s|\bbut\b", before)[-1]
@@ -431,7 +454,22 @@ def _take_codes(sentence: str, mode: Mode, found: Found) -> str:
             if excluded and not joined:
                 before = _without_trigger(before)
             sentence, at = before + sentence[joined.end() if joined else at :], code.start()
+    if sentence != given:
+        sentence = _LEFT_OF_CODES.sub("", sentence).strip(" ,;")
     head, colon, rest = sentence.partition(":")
     if colon and (not head.strip() or _heading_mode(head, Mode())):
         return rest
     return "" if at and _heading_mode(sentence, Mode()) else sentence  # "my categories are"
+
+
+def _category_names(sentence: str, found: Found) -> list[str]:
+    """Return the names of categories that a sentence gives as such: "from Number Theory", "Number Theory papers"."""
+    folded, names = sentence.casefold(), []
+    for known in found.categories:
+        if " " in known and (at := folded.find(known)) >= 0 and len(folded) == len(sentence):
+            name, before, after = sentence[at : at + len(known)], folded[:at], folded[at + len(known) :]
+            denied = expression("excludes").search(before) or expression("bare").search(before)
+            given = re.search(r"\b(?:from|in) $", before) or re.match(r" papers?\b(?! of)", after)
+            if name[:1].isupper() and given and not denied:
+                names.append(name)
+    return names

@@ -103,8 +103,62 @@ def test_ranks_become_levels_and_less_interesting_topics_are_marked() -> None:
         "My top priority is tokens; a distant second is scripts. Mostly kernels and, less so, trees; if there is room "
         "also rules, knots (side interest)."
     )
-    assert (lowered.primary, lowered.secondary) == (("tokens", "kernels"), ("scripts",))
-    assert lowered.exploratory == ("trees", "rules", "knots")
+    assert (lowered.primary, lowered.secondary) == (("tokens", "kernels"), ("scripts", "trees"))
+    assert lowered.exploratory == ("rules", "knots")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kernels, and, less so, trees; now and then one on rules",
+        "Kernels (high), trees (medium), rules (low)",
+        "Tier 1: kernels\nTier 2: trees\nTier 3: rules",
+        "First and foremost: kernels. Next: trees. If there is room: rules.",
+        "Number one is kernels. Number two is trees. Occasionally rules.",
+        "I care most about kernels, a bit less about trees. With a side interest in rules.",
+        "My core topic is kernels; secondary interests are trees; side interests are rules.",
+    ],
+)
+def test_a_rank_is_read_however_it_is_written(text: str) -> None:
+    reading = read_statement(text)
+    levels = [[topic.lower() for topic in level] for level in (reading.primary, reading.secondary, reading.exploratory)]
+    assert (levels, reading.avoid) == ([["kernels"], ["trees"], ["rules"]], ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tori. I always read what Ada Lov and Emil Ort write.",
+        "Everything Ada Lov and Emil Ort publish, and tori.",
+        "tori; people I follow: Ada Lov, Emil Ort",
+        "Tori. Ada Lov and Emil Ort are the authors I watch.",
+        "I never want to miss a paper of Ada Lov or Emil Ort. Topic-wise: tori.",
+        "tori, e.g. papers by Ada Lov or Emil Ort",
+        "I keep track of Ada Lov and Emil Ort; otherwise tori",
+    ],
+)
+def test_people_to_follow_are_read_from_any_phrase(text: str) -> None:
+    reading = read_statement(text)
+    assert (reading.authors, [topic.lower() for topic in reading.wanted]) == (("Ada Lov", "Emil Ort"), ["tori"])
+
+
+def test_names_with_the_family_name_first_stay_in_this_order() -> None:
+    assert read_statement("Authors: van der Lov, Ada; Ort, Emil").authors == ("van der Lov, Ada", "Ort, Emil")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "excluded"),
+    [
+        ("tori in math.AG, not cs.CV", ["math.AG"], ["cs.CV"]),
+        ("tori (math.AG), no hep-th", ["math.AG"], ["hep-th"]),
+        ("From Algebraic Geometry I want tori", ["math.AG"], []),
+        ("Algebraic Geometry papers on tori", ["math.AG"], []),
+    ],
+)
+def test_a_category_leaves_nothing_behind_in_the_topics(text: str, wanted: list[str], excluded: list[str]) -> None:
+    reading = read_statement(text, categories=CATEGORIES | {"math.ag": "math.AG", "hep-th": "hep-th"})
+    assert (list(reading.categories), list(reading.exclude_categories)) == (wanted, excluded)
+    assert (reading.wanted, reading.avoid) == (("tori",), ())
 
 
 def test_people_are_lifted_out_of_a_sentence_and_of_a_list() -> None:
