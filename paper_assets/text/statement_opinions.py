@@ -32,7 +32,8 @@ def plain_clauses(sentence: str) -> list[str]:
     parts = [piece for part in parts for piece in _parts_judged_early(part)]
     plain = [_plain(part, alone=len(parts) == 1) for part in parts]
     for at, part in enumerate(parts[1:], 1):
-        if plain[at] is None and is_opinion(part) and rejects(part) and expression("referring").search(part):
+        judged = plain[at] is not None or rejects(plain[at - 1] or "")
+        if not judged and is_opinion(part) and rejects(part) and expression("referring").search(part):
             topic = expression("past").sub("", parts[at - 1])
             plain[at - 1 : at + 1] = [f"not interested in {topic}", ""]  # "A was my field, but I have had enough of it"
     for at, part in enumerate(parts[1:], 1):
