@@ -44,7 +44,7 @@ def reading_model(config: LLMConfig, warehouse: Warehouse) -> AskModel:
 
 
 def most_for_reading(config: LLMConfig, text: str = "x" * LONGEST_STATEMENT) -> str:
-    """Return the model and what it costs at most to read a text, or the longest one, as people read it (I12)."""
+    """Return the model and what it costs at most to read a text, or the longest one, as people read it."""
     bound = upper_bound([(prompt("read_statement") + _introduced(text), _Answer)], config=config)
     return f"{config.model}: at most {cost_in_words(bound.calls, bound.tokens, cost(config, bound))}"
 
