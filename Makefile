@@ -18,8 +18,8 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READER)           ## import the bundled example, embed and rank it, show the top papers and why
 	$(BIN)/paper-assets demo
 
-test: $(VENV)/installed   ## run every test, on six processes because most of them wait
-	$(BIN)/python -m pytest -n 6 --dist worksteal
+test: $(VENV)/installed   ## run every test, on four processes because many of them wait
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 # What a developer runs while working: no whole processes, no browser, no daemon, no cluster, no recorded data.
 QUICK := tests -m 'not shared_data' --ignore tests/end_to_end --ignore tests/faults --ignore tests/page --ignore tests/defs --ignore tests/mcp \
