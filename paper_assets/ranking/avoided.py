@@ -89,7 +89,7 @@ def beside_wanted(vectors: NDArray[np.float32], avoided: Floats, wanted: Floats,
     """Return (t, n) how near papers are to what t topics to avoid mean beside the wanted ones, in standard deviations.
 
     Of each topic's vector (t, d) the part that the wanted vectors (w, d) span is left out: "healthcare" for a reader
-    of federated learning is told from federated learning, and "speech synthesis" from speech.
+    of federated learning does not mean federated learning, and "speech synthesis" from speech.
     """
     if len(wanted):
         _, sizes, directions = np.linalg.svd(wanted, full_matrices=False)

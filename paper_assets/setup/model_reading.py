@@ -1,8 +1,8 @@
 """Have the configured language model read a statement, beside the rules of `text/statements.py` (SPEC W1, W4).
 
 The model names topics in English, so that an interest in another language is translated. What it answers is checked:
-people must be named in the text, topics of an English text must share half of their words with it, and a link, markup
-or an order is no topic.
+people must be named in the text, topics of an English text must share half of their words with it, and links, markup
+and orders are dropped.
 """
 
 import re
@@ -23,7 +23,7 @@ from paper_assets.text.statements import LONGEST_STATEMENT, Reading
 from paper_assets.text.support import refusal
 from paper_assets.text.words import stems_in
 
-_NOT_OF_NAMES = re.compile(r"['’]s\b|[^\w\s.'’-]")  # what stands around a name in a sentence
+_NOT_OF_NAMES = re.compile(r"['’]s\b|[^\w\s.'’-]")  # characters around a name in a sentence
 _MOST = 40  # entries of a list
 _Topics = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=_MOST)]
 _TOPICS = ("primary", "secondary", "exploratory", "avoid", "less")

@@ -61,7 +61,7 @@ class StoredRanking:
         return [row for row in found if row["rank"] > beside and not is_hidden(row)]
 
     def following(self, most: int) -> list[dict[str, Any]]:
-        """Return the rows after the likely papers, by rank, among the first `most`: no paper that stands elsewhere."""
+        """Return the rows after the likely papers, by rank, among the first `most`; none that is shown elsewhere."""
         beside = len(self.listed) + (self.header.get("more_likely") or 0)
         elsewhere = {row["paper_id"] for row in self.by_people}
         rows = self.rows.slice(beside, most).to_pylist()

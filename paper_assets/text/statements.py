@@ -128,7 +128,7 @@ _SAME = str.maketrans(
 )
 _BULLET = re.compile(r"(?P<indent> *)(?P<mark>[-*•·◦▪+>]|\(?\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}) +(?=\S)")
 _UNDERLINE = re.compile(r"\s*[=~_-]{3,}\s*")
-_LONG_HEADING = 7  # words from which an underlined line is no heading
+_LONG_HEADING = 7  # words; an underlined line with as many is not a heading
 _NUMBER = re.compile(r"(^|[:,;.]|\b(?:and|or)\b|(?<=\s))\s*\(?(?:\d{1,2}|[a-h]|[ivx]{1,4})\)\s+", re.IGNORECASE)
 _LONGEST_SENTENCE = 600  # characters; a longer one is read in pieces
 _PROSE_LINE = 45  # characters; text wrapped at fewer is a list

@@ -98,7 +98,7 @@ def checked_warehouse(profile: str) -> "Warehouse":
 
 
 def stored_list(profile: str, day: date | None) -> "tuple[Warehouse, date]":
-    """Return the warehouse and the day of the list that is asked for. Raises InvalidProfile, NotComputed."""
+    """Return the warehouse and the day of the requested list. Raises InvalidProfile, NotComputed."""
     from paper_assets.interfaces.ranking_answers import list_day
 
     warehouse = checked_warehouse(profile)

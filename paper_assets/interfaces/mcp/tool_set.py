@@ -135,7 +135,7 @@ class ToolSet:
         return ranked[0]
 
     def _list_day(self, profile: str, day: str | None) -> date:
-        """Return the day of the list that is asked for. Raises InvalidInput, NotComputed."""
+        """Return the day of the requested list. Raises InvalidInput, NotComputed."""
         from paper_assets.interfaces.ranking_answers import list_day
 
         return list_day(self._warehouse, profile, day_or_none(day), settings=self.settings)

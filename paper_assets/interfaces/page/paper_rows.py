@@ -26,7 +26,7 @@ from paper_assets.text.words import stem, stems_in, words_in
 _MOST_AUTHORS = 8  # in an open row; the paper's own page names all
 _NAMED_AUTHORS = 3  # in a closed row
 _LONGEST_SENTENCE = 120  # characters
-Stems = Mapping[str, bool]  # of an interest, and whether each tells something about a paper
+Stems = Mapping[str, bool]  # of an interest, and whether each is specific
 _SUFFIXES = {"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"}
 
 
@@ -97,7 +97,7 @@ def titles_of(warehouse: Warehouse, ids: Iterable[str]) -> dict[str, str]:
 
 
 def telling_stems(warehouse: Warehouse, interests: Iterable[str]) -> dict[str, Stems]:
-    """Return for each interest its stems, and whether each tells something: "models", which many stored papers have,
+    """Return for each interest its stems, and whether each is specific: "models", which many stored papers have,
     is marked beside a telling word only.
     """
     words = {interest: words_in(interest) for interest in {*interests}}

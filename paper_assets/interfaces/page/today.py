@@ -152,7 +152,7 @@ def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
 
 
 def _possible(stored: StoredRanking, asked: set[str]) -> list[dict[str, Any]]:
-    """Return the rows of the best possible papers beside the list, without those that the reader is asked about."""
+    """Return the rows of the best possible papers beside the list, except those offered for rating."""
     rows = (row for row in stored.following(_LOOKED_AT) if row["paper_id"] not in asked)
     return [row for row in rows if level_of_row(row, stored.header)][:_MOST_POSSIBLE]
 
