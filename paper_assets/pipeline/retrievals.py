@@ -364,7 +364,8 @@ STEP = Step(
 
 
 def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of: date) -> dict[str, Any]:
-    """Answer a plan (R1) from what was stored on the day (`retrieval.answers.answer_of`); stores nothing.
+    """Answer a plan (R1) from what was stored on the day: in sentences if it asks for an answer, else with documents
+    for each side; stores nothing.
 
     Raises InvalidInput naming the wrong key, StoreBusy.
     """
@@ -375,8 +376,12 @@ def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of
         default_sides=categories_of(profile, settings),
         config=settings.retrieval,
     )
-    corpus = open_corpus(settings, workspace.warehouse, workspace.embedder())
-    caller = Caller(owner=profile.name, as_of=as_of)
+    embedder, caller = workspace.embedder(), Caller(owner=profile.name, as_of=as_of)
+    if plan.answer:
+        return written_plan(
+            plan, workspace.load_daily_answers().answer(plan, as_of=as_of, embedder=embedder), caller=caller
+        )
+    corpus = open_corpus(settings, workspace.warehouse, embedder)
     return balanced_answer(
         corpus, plan, caller=caller, load_grader=workspace.load_grader, load_judge=workspace.load_judge
     )

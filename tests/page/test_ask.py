@@ -177,6 +177,27 @@ def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_ye
         replace_retrievals(desk.warehouse, LATEST, PROFILE, stored, inputs=str(inputs))
 
 
+def test_a_question_that_is_made_one_is_shown_at_once_while_it_is_answered(
+    page_of_a_year: Page, browser: Browser
+) -> None:
+    questions, go_on = page_of_a_year.desk.folder / "profiles" / PROFILE / "questions.json", Event()
+    before = questions.read_bytes()
+    with loopback_llm(model(go_on)) as llm:
+        environ = {**llm.environ("openai"), "OPENAI_MODEL": "slow"}
+        with served(page_of_a_year.desk, **environ) as desk, visitor(browser) as page:
+            try:
+                page.goto(f"{desk.today}/search?q={quote_plus(QUESTION)}")
+                page.get_by_role("button", name="Make this a question").click()
+                expect(page.locator("#answer h2")).to_have_text(QUESTION)
+                expect(page.locator("#answer .working")).to_contain_text("Reading what the papers say")
+                go_on.set()
+                expect(page.locator("#answer")).to_contain_text("The method is simple.")
+                expect(page.locator(".working")).to_have_count(0)
+            finally:
+                go_on.set()
+                questions.write_bytes(before)
+
+
 def test_a_kept_answer_is_listed_shown_and_asked_again(page_of_a_year: Page, browser: Browser) -> None:
     desk = page_of_a_year.desk
     desk.run("ask", "--extractive", "--keep", QUESTION)

@@ -18,6 +18,7 @@ from paper_assets.interfaces.page import evidence, overview, rewrite_views, toda
 from paper_assets.interfaces.page.app import build_app
 from paper_assets.interfaces.page.desk import Desk, interests_of
 from paper_assets.stores.deliveries import claim, note
+from tests.page.in_process import page_client
 from tests.page.invented_desk import LATEST, PROFILE, Page
 
 FAULT = RuntimeError("planted")
@@ -101,6 +102,16 @@ def test_health_names_the_days_and_profiles_of_a_run_in_words(
     run = PastRun(run_id="1", status="success", assets=(), partitions=keys, began=None, seconds=1.0)
     monkeypatch.setattr(overview, "_runs", lambda _: [run])
     assert f"<td>{words}</td>" in client.get("/health").text
+
+
+def test_health_leads_to_the_runs_of_the_graph_that_was_started_with_the_page(
+    page_of_a_year: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = PastRun(run_id="1", status="failure", assets=(), partitions=(LATEST.isoformat(),), began=None, seconds=1.0)
+    monkeypatch.setattr(overview, "_runs", lambda _: [run])
+    with page_client(page_of_a_year.desk, PAPER_ASSETS_GRAPH="http://127.0.0.1:3911") as client:
+        health = client.get("/health").text
+    assert 'href="http://127.0.0.1:3911/runs/1"' in health and 'href="http://127.0.0.1:3911/runs"' in health
 
 
 def test_an_unexpected_fault_of_a_view_is_a_page_that_names_no_more_than_its_kind(

@@ -83,6 +83,7 @@ def show_evidence(request: Request) -> Response:
         again=rank_again_state(request, profile, day) if day == latest_ranking_day(desk.warehouse, profile) else None,
         typed=typed,
         known=kept is not None,
+        compares=typed["split"] == "stance" and not (kept and kept.get("answer")),
         categories=categories_of(owner, desk.settings)[:_CATEGORIES_SHOWN],
         editable=folder_of(desk, profile) is not None,
         remarks=remarks_on(answers),
