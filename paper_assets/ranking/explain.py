@@ -19,6 +19,7 @@ from paper_assets.ranking.scoring import final_scores
 from paper_assets.ranking.tags import CONTRASTIVE_IN_WORDS, COPY_OF, avoided_topic, tag_in_words
 from paper_assets.ranking.term_matching import matched_terms
 from paper_assets.settings import ScoringConfig
+from paper_assets.text.acronyms import spelled_out
 from paper_assets.text.numbers import percent
 from paper_assets.text.sentences import cut_with_ellipsis
 from paper_assets.text.statements import topic_in
@@ -139,8 +140,8 @@ def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     in_title, in_abstract = matched_terms(interest, *texts)
     found = {singular(word) for word in words_in(" ".join((*in_title, *in_abstract)))}
     asked = [word for word in dict.fromkeys(words_in(interest)) if asks(word)]
-    missing = [word for word in asked if singular(word) not in found] if len(asked) <= _NAMED else []
-    written = {singular(word): word for word in words_in(interest)}
+    missing = [word for word in asked if not found.issuperset(_sought(word))] if len(asked) <= _NAMED else []
+    written = {singular(word): word for word in (*spelled_out(words_in(interest)), *words_in(interest))}
     parts = [
         f"{', '.join(_apart(_as_found(term, written) for term in terms)[:_NAMED])} in {field}"
         for terms, field in ((in_title, "title"), (in_abstract, "abstract"))
@@ -151,6 +152,11 @@ def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
     phrases = re.sub(r"\S+", lambda word: word[0] if word[0] in missing else ",", " ".join(words_in(interest)))
     named = list(filter(None, (" ".join(phrase.split()) for phrase in phrases.split(","))))
     return [*parts, *([f"{', '.join(dict.fromkeys(named[:_NAMED]))} not found"] if missing else [])]
+
+
+def _sought(word: str) -> set[str]:
+    """Return the words whose presence means that a word was found: those of its long form if it is an acronym."""
+    return {singular(each) for each in spelled_out([word]) if asks(each)}
 
 
 def _apart(terms: Iterable[str]) -> list[str]:

@@ -210,6 +210,18 @@ def test_a_score_as_a_sum_adds_up_and_names_only_what_counted() -> None:
             "SLAM in title; odometry in abstract; visual not found.",
         ),
         ("sparse autoencoders", ("SAEs of stones", ""), [], "SAEs in title."),
+        (
+            "LLM agents",
+            ("Agents from large language models", ""),
+            [],
+            "large language models, agents in title.",
+        ),
+        (
+            "SLAM odometry",
+            ("Simultaneous localization and mapping", "Odometry."),
+            [],
+            "simultaneous localization, mapping in title; odometry in abstract.",
+        ),
         ("atmospheres of planets", ("Atmospheric", ""), [], "atmospheric in title; planets not found."),
         (
             "large language model reasoning",
