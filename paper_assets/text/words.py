@@ -261,7 +261,9 @@ _PARTS = (  # British and American
 
 _BRITISH_PARTS = "|".join(british for british, _ in _PARTS)
 _BRITISH = re.compile(
-    rf"\b(?:{_OUR.pattern.replace('(u?)', '(u)')}|\w*(?:{_BRITISH_PARTS})\w*|\w+isations?)\b", re.IGNORECASE
+    rf"\b(?:{_OUR.pattern.replace('(u?)', '(u)')}|{_DOUBLED.pattern.replace('(l?)', 'l')}"
+    rf"|\w*(?:{_BRITISH_PARTS})\w*|\w+isations?)\b",
+    re.IGNORECASE,
 )
 
 

@@ -61,6 +61,7 @@ def words_of_table(text: str) -> list[str]:
 
 
 def test_the_text_for_the_model_has_american_spelling_and_long_forms() -> None:
-    assert in_usual_spelling("tumour behaviour, optimisation; colour") == "tumor behavior, optimization; color"
+    assert in_usual_spelling("tumour behaviour, modelling; colour") == "tumor behavior, modeling; color"
+    assert in_usual_spelling("optimisation of unlabelled data") == "optimization of unlabeled data"
     assert in_usual_spelling("supervised control of four hours") == "supervised control of four hours"
     assert long_forms("GFlowNets and 3DGS of apples") == "generative flow networks and 3d gaussian splatting of apples"
