@@ -5,9 +5,9 @@ bounded number of points (log odds), more for a model that has agreed with the r
 scores the papers of a band of relevance, and the score replaces theirs.
 
 The text of a paper is not trusted and may contain instructions to the model. It is sent as escaped JSON in a fence
-(`text/cleaning.py`), under a number; a paper that addresses the model is judged alone; and a batch whose grades
-contradict the list beyond chance is asked again, paper by paper. Verdicts are cached one by one: a paper is judged
-again only if its version, its text, the reader's words, the prompt or the model change.
+(`text/cleaning.py`), under a number. A paper that addresses the model, or has words in another language, is judged
+alone, and a batch whose grades contradict the list beyond chance is asked again, paper by paper. Verdicts are cached
+one by one: a paper is judged again only if its version, its text, the reader's words, the prompt or the model change.
 """
 
 import json
@@ -28,6 +28,7 @@ from paper_assets.models.llm_config import Budget, Usage, cost, llm_config
 from paper_assets.profile import Interests, ProfileContent
 from paper_assets.settings import ScoringConfig
 from paper_assets.text.cleaning import introduced
+from paper_assets.text.languages import has_foreign_words
 from paper_assets.text.numbers import cost_in_words, count_of
 from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
 from paper_assets.text.support import addresses_reader
@@ -269,8 +270,10 @@ def _verdicts(
     found = _Found(verdicts={row: value for row, value in known.items() if value is not None})
     found.cached = len(found.verdicts)
     left = [row for row in keys if row not in found.verdicts]
-    alone = [row for row in left if addresses_reader(" ".join(sent[row].values()))]
-    found.singly = len(alone)
+    texts = {row: ". ".join(sent[row].values()) for row in left}
+    steering = {row for row, text in texts.items() if addresses_reader(text)}
+    alone = [row for row, text in texts.items() if row in steering or has_foreign_words(text)]
+    found.singly = len(steering)
     others = [row for row in left if row not in alone]
     queue = [others[start : start + scoring.llm_batch] for start in range(0, len(others), scoring.llm_batch)]
     queue += [[row] for row in alone]
