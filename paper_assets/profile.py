@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -27,6 +27,7 @@ from paper_assets.paper_id import unversioned
 from paper_assets.small_files import first_fault, is_broken_link, is_present
 from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.languages import LANGUAGES
+from paper_assets.text.statement_languages import language_within
 from paper_assets.text.statements import LONGEST_STATEMENT, read_statement
 from paper_assets.weights import Weights
 
@@ -223,8 +224,6 @@ def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
     for level, wanted in levels.items():
         for text in getattr(interests, level):
             reading = _reading(text)
-            if reading.language:
-                notes.append(language_note(text, reading.language))
             if not reading.avoid:
                 wanted.append(text)
                 continue
@@ -232,6 +231,7 @@ def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
             avoid += reading.avoid
             less += reading.less
             notes.append(f"“{text[:80]}” is read as an exclusion of {', '.join(reading.avoid)}")
+    notes += language_notes([each for level in levels for each in getattr(interests, level)], content.statement)
     if not (any(levels.values()) or interests.papers):
         levels["primary"] = list(content.keywords.must_include)
         if not content.keywords.must_include:
@@ -242,10 +242,20 @@ def understood(content: ProfileContent) -> tuple[Interests, tuple[str, ...]]:
     return interests.model_copy(update=distinct), tuple(notes)
 
 
-def language_note(text: str, language: str) -> str:
-    """Say that the embedding model does not read the language of a text (W4)."""
-    named = LANGUAGES.get(language, language)
-    return f"“{text[:60]}” is in {named}, and papers are compared in English: write it in English"
+def language_notes(topics: Sequence[str], statement: str | None = None) -> tuple[str, ...]:
+    """Name in one sentence the topics that are not in English, which the embedding model cannot read (W4).
+
+    `statement`: the text in which they are, if there is one; its language is theirs.
+    """
+    found = {topic: language for topic in topics if (language := language_within(topic, statement))}
+    if not found:
+        return ()
+    named = [f"“{topic[:60]}”" for topic in list(found)[:3]]
+    if len(found) > len(named):
+        named[-1] += f" and {len(found) - len(named)} more"
+    languages = " and ".join(dict.fromkeys(LANGUAGES.get(each, each) for each in found.values()))
+    which, it = ("is", "it") if len(found) == 1 else ("are", "them")
+    return (f"{', '.join(named)} {which} in {languages}, and papers are compared in English: write {it} in English",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,7 @@ from typing import Any
 
 from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id, split_paper_id
-from paper_assets.profile import (
-    LONGEST_TITLE,
-    PROFILE_NAME,
-    ProfileContent,
-    language_note,
-    profile_content,
-)
+from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME, ProfileContent, profile_content
 from paper_assets.setup.categories import categories_by_name, check_category, excluded_categories
 from paper_assets.text.numbers import count_of
 from paper_assets.text.statements import Reading, read_statement
@@ -109,12 +103,6 @@ def with_exclusions_read(draft: ProfileDraft) -> tuple[ProfileDraft, tuple[str, 
                 unwanted = replace(reading, primary=(), secondary=(), exploratory=(), authors=(), categories=())
                 draft = with_reading(draft, unwanted)
     return replace(draft, **levels), tuple(notes)
-
-
-def language_notes(texts: Sequence[str]) -> tuple[str, ...]:
-    """Name the texts that are not in English, which the embedding model cannot read."""
-    found = ((text, read_statement(text).language) for text in texts)
-    return tuple(language_note(text, language) for text, language in found if language)
 
 
 def reading_note(text: str, reading: Reading) -> str:

@@ -53,8 +53,7 @@ def statement_language(text: str) -> str | None:
     best = max(scores, key=lambda code: scores[code])
     if scores[best] >= 2 and scores[best] > english:
         return best
-    written = re.findall(r"[^\W\d_]+", text.lower())
-    if len(written) > 2 and 2 * sum(map(is_ordinary_word, written)) < len(written):
+    if len(words) > 2 and _mostly_unknown(text):
         accented = next((code for code, accents in _ACCENTS.items() if accents & set(text.lower())), None)
         if accented:
             return accented
@@ -62,9 +61,19 @@ def statement_language(text: str) -> str | None:
     if 2 * latin < len(letters):
         code = language_of(text)
         return code if code in _OTHER_SCRIPTS else None
-    if not english and 2 * sum(map(is_ordinary_word, written)) < len(written):
-        return language_of(text)
-    return None
+    return language_of(text) if not english and _mostly_unknown(text) else None
+
+
+def language_within(topic: str, statement: str | None) -> str | None:
+    """Return the language of a topic, which is that of its statement if that is given; None for an English topic."""
+    whole, own = statement_language(statement or ""), statement_language(topic)
+    return (whole or own) if own or (whole and _mostly_unknown(topic)) else None
+
+
+def _mostly_unknown(text: str) -> bool:
+    """Return whether most words are in no English dictionary."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return 2 * sum(map(is_ordinary_word, words)) < len(words)
 
 
 _ACCENTS = {"de": set("äöüß"), "fr": set("èêçàâîô"), "es": set("ñ¿")}  # of texts of few function words

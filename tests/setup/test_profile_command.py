@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from paper_assets.profile import load_profile, understood
 from tests.desk import COMMAND, PATIENCE, Desk
+from tests.loopback_llm import loopback_llm, says
 
 
 @pytest.fixture
@@ -170,3 +172,24 @@ def test_keywords_alone_make_a_profile(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.run("profile", "new", "a", "--keyword", "SLAM", "--category", "cs.RO")
     assert desk.content("a")["keywords"] == {"must_include": ["SLAM"]}
+
+
+def test_a_statement_in_another_language_is_translated_by_the_model_or_named_in_one_line(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    text = tmp_path / "wish.txt"
+    text.write_text("疎行列と量子化に興味があります。音楽生成には興味がありません。", "utf-8")
+    desk.run("profile", "new", "plain", "--statement", f"{text}", "--category", "cs.LG")
+    (note,) = understood(load_profile(desk.folder / "profiles" / "plain").content)[1]
+    assert note.startswith("“疎行列”, “量子化” are in Japanese") and note.endswith("write them in English")
+    answer = {"primary": ["sparse matrices", "quantization"], "avoid": ["music generation"]}
+    empty: dict[str, list[str]] = {"secondary": [], "exploratory": [], "less": [], "authors": []}
+    with loopback_llm(says(empty | answer)) as llm:
+        environ = {**llm.environ("openai"), "OPENAI_MODEL": "m"}
+        asked = ("--statement", f"{text}", "--model")
+        _, said = desk.heard("profile", "new", "b", *asked, "--category", "cs.LG", **environ)
+        desk.run("profile", "edit", "plain", *asked, **environ)
+        assert len(llm.requests) == 1, "the second answer is the stored one"
+    content = desk.content("b")
+    assert content["interests"] == answer and content["statement"] == text.read_text("utf-8")
+    assert "in Japanese" not in said and "the model sparse matrices" in said
+    assert "quantization" in f"{desk.content('plain')}"

@@ -29,7 +29,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.library.entries import Entry
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.profile import load_profile, read_json, understood
+from paper_assets.profile import language_notes, load_profile, read_json, understood
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import (
     categories_by_name,
@@ -42,7 +42,6 @@ from paper_assets.setup.draft import (
     ProfileDraft,
     check_name,
     ignored_note,
-    language_notes,
     proposed_name,
     read_references,
     split_lines,
@@ -143,7 +142,7 @@ def new(
     if not name:
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
     draft = _draft(name, interest, paper, category, keyword, author)
-    draft = _with_words(draft, text, avoid, exclude_keyword, exclude_category)
+    draft = _with_words(draft, text, avoid, exclude_keyword, exclude_category, model=model)
     if not draft.categories:
         check_name(draft.name, taken=taken)
         draft = replace(draft, categories=tuple(_proposed(draft, entries)))
@@ -287,13 +286,14 @@ def edit(
     exclude_keyword: ExcludeKeyword = None,
     exclude_category: ExcludeCategory = None,
     statement: Statement = None,
+    model: ByModel = False,
 ) -> None:
     """Add interests, papers, exclusions and categories. Without options it opens the profile in your editor."""
     place = _place()
     words = (avoid, exclude_keyword, exclude_category, statement)
     if any((interest, paper, library, category, keyword, author, *words)):
         draft = _draft(name, interest, paper, category, keyword, author)
-        draft = _with_words(draft, _text_of(statement) if statement else "", *words[:3])
+        draft = _with_words(draft, _text_of(statement) if statement else "", *words[:3], model=model)
         changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
         for note in changed.notes:
             warn(f"note: {note}")
@@ -391,7 +391,7 @@ def _with_words(
     exclude_keyword: list[str] | None,
     exclude_category: list[str] | None,
     *,
-    model: bool = False,
+    model: bool,
 ) -> ProfileDraft:
     """Add exclusions and a statement to a draft, and say how exclusions inside interests were understood."""
     draft, notes = with_exclusions_read(draft)
@@ -411,7 +411,7 @@ def _with_words(
             with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
             (*notes, *reading.notes),
         )
-    notes += language_notes((*draft.in_words, *draft.avoid))
+    notes += language_notes((*draft.in_words, *draft.avoid), text)
     for note in notes:
         warn(f"note: {note}")
     return draft

@@ -35,7 +35,7 @@ from paper_assets.interfaces.page.liked_form import (
 )
 from paper_assets.interfaces.page.profile_form import cost_of_reading, read_file, reading_of
 from paper_assets.interfaces.removal import remove_everything
-from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME
+from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME, language_notes
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import (
     all_categories,
@@ -49,7 +49,6 @@ from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
     free_name,
-    language_notes,
     named,
     split_lines,
 )
@@ -333,7 +332,7 @@ def _previewed(request: Request, values: Mapping[str, str], draft: ProfileDraft,
             ignored_words(values["papers"]),
             unknown_note(unknown_interests(desk.workspace, interests)),
             *_reading(values["statement"] or values["interests"]).notes,
-            *language_notes(interests),
+            *language_notes(interests, values["statement"]),
             more if len(interests) > MOST_ASKED else None,
         ),
     )
@@ -418,7 +417,7 @@ def _page(
         values=values,
         notes=(
             *(_reading(values["statement"]).notes if notes is None else notes),
-            *language_notes(split_lines(values["interests"])),
+            *language_notes(split_lines(values["interests"]), values["statement"]),
         )
         if values["read"]
         else (),
