@@ -57,16 +57,22 @@ def process(work: Work, *arguments: object) -> Iterator[tuple[BaseProcess, Conne
 
     Its environment is the one in which the first of them started.
     """
-    context = forking() if can_fork(os.environ) else get_context("spawn")
-    here, there = context.Pipe()
-    child = context.Process(target=work, args=(there, *arguments))
-    child.start()
-    there.close()
+    child, here = started(work, *arguments)
     try:
         yield child, here
     finally:
         child.kill()
         child.join()
+
+
+def started(work: Work, *arguments: object) -> tuple[BaseProcess, Connection]:
+    """Start a process as `process` does; return it and the end of its connection."""
+    context = forking() if can_fork(os.environ) else get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=work, args=(there, *arguments))
+    child.start()
+    there.close()
+    return child, here
 
 
 def allow_files_of(size: int) -> None:

@@ -1,18 +1,17 @@
 """Concurrent and killed processes on one Chroma folder, and a full disk, lose nothing and answer nothing wrong."""
 
-import json
 import os
 import random
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,26 @@ from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.vectors import mark_for_rebuild
 from paper_assets.stores.warehouse import Warehouse
 from tests.chroma_folder import DIMENSION, MODEL, entries, fill, passage, store, vector_of
+from tests.invented_papers import started
 from tests.retrieval.test_search import embedder_of
 
 TWO_GIGABYTES = 2 << 30  # a damaged folder can grow without limit, so the size of files is limited
-CHILD = [sys.executable, "-m", "tests.faults.test_vectors_processes"]
+Child = tuple[BaseProcess, Connection]
 
 
-def begin(folder: Path, *work: str, largest_file: int = TWO_GIGABYTES) -> "subprocess.Popen[str]":
-    """Start a process that does the work (`fill`, `search`, `store N`), and answers with a line for each."""
-    command = [*CHILD, str(folder), str(largest_file), *work]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def begin(folder: Path, *work: str, largest_file: int = TWO_GIGABYTES) -> Child:
+    """Start a process that does the work (`fill`, `search`, `store N`), and sends an answer for each."""
+    return started(_work, folder, largest_file, work)
 
 
-def done(process: "subprocess.Popen[str]") -> list[dict[str, object]]:
-    answers, _ = process.communicate(timeout=300)
-    return [json.loads(line) for line in answers.splitlines()]
+def done(child: Child) -> list[dict[str, object]]:
+    process, sent = child
+    answers = []
+    with suppress(EOFError):
+        while sent.poll(300):
+            answers.append(sent.recv())
+    process.join(300)
+    return answers
 
 
 def corpus(folder: Path) -> tuple[Warehouse, VectorIndex]:
@@ -77,12 +81,12 @@ def test_kills_at_any_moment_of_a_write_lose_no_vector_and_a_search_is_right_mea
     killed = 0
     for attempt in range(5):
         store(warehouse, [passage(f"{attempt}.{number}") for number in range(800)], origin="second")
-        with begin(tmp_path, "fill") as victim:
-            assert victim.stdout and victim.stdout.readline(), "it has begun"
-            with suppress(subprocess.TimeoutExpired):
-                victim.wait(timeout=moments.uniform(0, 0.5))
-            killed += victim.poll() is None
-            victim.kill()
+        victim, sent = begin(tmp_path, "fill")
+        assert sent.recv() == {}, "it has begun"
+        victim.join(moments.uniform(0, 0.5))
+        killed += victim.exitcode is None
+        victim.kill()
+        victim.join()
         [_, answer] = done(begin(tmp_path, "search"))
         assert answer["found"] == answer["exact"], answer
     assert killed, "none was killed at work"
@@ -156,13 +160,12 @@ def test_a_client_is_not_asked_after_another_process_was_killed_at_a_write(tmp_p
 
 def test_a_process_that_keeps_a_client_and_is_killed_leaves_no_mark(tmp_path: Path) -> None:
     place = kept_reader(tmp_path)
-    with subprocess.Popen(
-        [*CHILD, f"{tmp_path}", f"{TWO_GIGABYTES}", "search", "wait"], stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout and other.stdout.readline() and b"Chroma" in other.stdout.readline()
-        answer = answers(tmp_path)
-        assert answer["found"] == answer["exact"] and answer["way"] == "Chroma", "a client at rest holds no lock"
-        other.kill()
+    other, sent = begin(tmp_path, "search", "wait")
+    assert (sent.recv(), sent.recv()["way"]) == ({}, "Chroma")
+    answer = answers(tmp_path)
+    assert answer["found"] == answer["exact"] and answer["way"] == "Chroma", "a client at rest holds no lock"
+    other.kill()
+    other.join()
     assert not place.with_name("chroma.unfinished").exists()
     assert fill(corpus(tmp_path)[1], corpus(tmp_path)[0]).rebuilt is None
 
@@ -172,9 +175,9 @@ def test_many_threads_search_while_another_process_writes(tmp_path: Path) -> Non
     with ThreadPoolExecutor(8) as pool:
         quiet = list(pool.map(lambda number: answers(tmp_path, f"text of p{number}"), range(40)))
         assert {answer["way"] for answer in quiet} == {"Chroma"}, "they wait for one another"
-        with begin(tmp_path, "store 1", "fill", "rebuild", "fill") as other:
-            busy = list(pool.map(lambda number: answers(tmp_path, f"text of p{number}"), range(40)))
-            done(other)
+        other = begin(tmp_path, "store 1", "fill", "rebuild", "fill")
+        busy = list(pool.map(lambda number: answers(tmp_path, f"text of p{number}"), range(40)))
+        done(other)
     for number, answer in enumerate([*quiet, *busy]):
         assert answer["found"] == answer["exact"] and answer["found"][0] == f"p{number % 40}", answer
     check(tmp_path, [*(f"p{number}" for number in range(300)), *(f"1.{number}" for number in range(20))])
@@ -193,10 +196,11 @@ def answers(folder: Path, question: str = "text of p7") -> dict[str, Any]:
     return {"way": found.way} | {name: [each.doc_id for each in one.candidates] for name, one in named}
 
 
-def _work(folder: Path, words: Sequence[str]) -> None:
+def _work(sent: Connection, folder: Path, largest_file: int, words: Sequence[str]) -> None:
     """What a child does."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
     warehouse, index = corpus(folder)
-    print(json.dumps({}), flush=True)
+    sent.send({})
     for word in words:
         answer: dict[str, object] = {}
         try:
@@ -217,10 +221,4 @@ def _work(folder: Path, words: Sequence[str]) -> None:
                 store(warehouse, [passage(f"{origin}.{number}") for number in range(20)], origin=origin)
         except Exception as fault:
             answer = {"fault": type(fault).__name__, "text": str(fault)}
-        print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    largest = int(sys.argv[2])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    _work(Path(sys.argv[1]), sys.argv[3:])
+        sent.send(answer)
