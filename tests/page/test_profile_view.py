@@ -198,6 +198,7 @@ def test_save_is_in_view_and_unsaved_changes_are_not_lost_without_a_warning(
         page.get_by_label("Secondary").fill("calibration of tree ensembles")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("status")).to_contain_text("No changes to save")
+        page.remove_listener("dialog", stay)
     assert asked == ["beforeunload"], "saving asks nothing"
     assert file_of(page_of_a_year).read_bytes() == before
 
