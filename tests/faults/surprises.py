@@ -96,7 +96,7 @@ BY_DAGSTER = (
     *(plant for plant in PLANTS if plant not in ("questions are answered", "rewrites are opened")),
     *OUTSIDE_STEPS,
 )
-SMALL_BY_DAGSTER = ("profile is loaded", "papers are ranked", "ratings are read", "newest list is checked")
+SMALL_BY_DAGSTER = ("papers are ranked", "ratings are read")
 
 
 def fill(folder: Path) -> Desk:

@@ -69,7 +69,7 @@ def test_many_texts_agree_with_sentence_transformers_to_cosine_0_999(embedder, r
 def test_whole_abstracts_agree_with_sentence_transformers_to_cosine_0_999(embedder, reference, source, request):
     if source == "invented":
         example = (files("paper_assets.setup") / "example_papers.jsonl").read_text(encoding="utf-8")
-        papers = [json.loads(line) for line in example.splitlines()]
+        papers = [json.loads(line) for line in example.splitlines()[: FEW + 4]]
     else:
         shared_data = request.getfixturevalue("shared_data")
         with gzip.open(shared_data / "arxiv_papers" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
