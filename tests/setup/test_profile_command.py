@@ -185,11 +185,15 @@ def test_a_statement_in_another_language_is_translated_by_the_model_or_named_in_
     empty: dict[str, list[str]] = {"secondary": [], "exploratory": [], "less": [], "authors": []}
     with loopback_llm(says(empty | answer)) as llm:
         environ = {**llm.environ("openai"), "OPENAI_MODEL": "m"}
-        asked = ("--statement", f"{text}", "--model")
-        _, said = desk.heard("profile", "new", "b", *asked, "--category", "cs.LG", **environ)
-        desk.run("profile", "edit", "plain", *asked, **environ)
+        _, said = desk.heard("profile", "new", "b", "--statement", f"{text}", "--category", "cs.LG", **environ)
+        desk.run("profile", "edit", "plain", "--statement", f"{text}", "--model", **environ)
         assert len(llm.requests) == 1, "the second answer is the stored one"
+    desk.run("profile", "new", "c", "--statement", f"{text}", "--category", "cs.LG", **environ)
+    assert desk.content("c")["interests"] == answer, "the stored answer needs no server"
+    text.write_text("疎行列に興味があります。", "utf-8")
+    _, said_of_fault = desk.heard("profile", "new", "d", "--statement", f"{text}", "--category", "cs.LG", **environ)
+    assert "did not translate" in said_of_fault and "疎行列" in f"{desk.content('d')}"
     content = desk.content("b")
-    assert content["interests"] == answer and content["statement"] == text.read_text("utf-8")
+    assert content["interests"] == answer and f"{content['statement']}".startswith("疎行列と量子化")
     assert "in Japanese" not in said and "the model sparse matrices" in said
     assert "quantization" in f"{desk.content('plain')}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paper_assets.errors import InvalidInput, InvalidProfile
+from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, LLMNotConfigured
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     environment,
@@ -418,16 +418,25 @@ def _with_words(
 
 
 def _reading(text: str, *, model: bool) -> Reading:
-    """Read a statement by the rules, and then by the language model if it is asked. Raises LLMConfigError, LLMError."""
+    """Read a statement by the rules, and then by the language model if it is asked, or if the statement is in another
+    language and a model is set up (W4). Raises LLMConfigError, LLMError if it is asked.
+    """
     reading = read_statement(text, categories=categories_by_name())
-    if not model:
+    if not (model or reading.language):
         return reading
     from paper_assets.models.llm_config import llm_config
     from paper_assets.setup.model_reading import most_for_reading, read_by_model, reading_model  # loads its client
 
-    text, config = text[:LONGEST_STATEMENT], llm_config(environment())
-    warn(f"Asking {most_for_reading(config, text)}, repairs included")
-    return read_by_model(text, reading, ask=reading_model(config, open_warehouse()), config=config)
+    text = text[:LONGEST_STATEMENT]
+    try:
+        config = llm_config(environment())
+        warn(f"Asking {most_for_reading(config, text)}, repairs included")
+        return read_by_model(text, reading, ask=reading_model(config, open_warehouse()), config=config)
+    except LLMError as error:
+        if model:
+            raise
+        notes = () if isinstance(error, LLMNotConfigured) else (f"the language model did not translate: {error}",)
+        return replace(reading, notes=(*reading.notes, *notes))
 
 
 def _text_of(file: Path) -> str:
