@@ -26,7 +26,6 @@ from paper_assets.stores.rankings import (
     candidates,
     latest_ranking_day,
     new_in_window,
-    ranked_paper,
     ranking,
     ranking_days,
 )
@@ -197,7 +196,7 @@ def _window(warehouse: Warehouse, stored: StoredRanking) -> str:
     ranked_for = profile_version(warehouse, profile, stored.header.get("profile_hash") or "")
     sentence = window(
         len(judged),
-        new=new_in_window(warehouse, day, profile)[0],
+        new=new_in_window(warehouse, day, profile),
         days=ranked_for.content.feed.window_days if ranked_for else None,
     )
     sentence = f"{sentence} {filtered_out(reasons_of(judged))}".strip()
@@ -246,25 +245,27 @@ def explained_rank(
 
     Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that was not considered: see `explanation`.
     """
-    chosen = day or newest_ranking(warehouse, profile)
-    standing = ranked_paper(warehouse, profile, str(split_paper_id(paper_id)[0]), day=chosen)
-    if standing.ranked is None:
-        sentences = [why_removed((standing.candidate or {})["reason"])]
-    else:
-        rows = ranking(warehouse, standing.day, profile).rows.to_pylist()
-        missing = what_was_missing(standing.ranked["paper_id"], rows, standing.header)
-        known = papers_by_id(warehouse, [standing.ranked["paper_id"]]).to_pylist()
+    stored = ranking(warehouse, day or newest_ranking(warehouse, profile), profile)
+    identifier, rows = f"{split_paper_id(paper_id)[0]}", stored.rows.to_pylist()
+    row = next((each for each in rows if each["paper_id"] == identifier), None)
+    judged = candidates(warehouse, stored.day, profile).to_pylist()
+    candidate = next((each for each in judged if each["paper_id"] == identifier), None)
+    if row is not None:
+        missing = what_was_missing(identifier, rows, stored.header)
+        known = papers_by_id(warehouse, [identifier]).to_pylist()
         texts = _texts(known[0]) if known else None
-        sentences = why(
-            standing.ranked, standing.header, scored=len(rows), missing=missing, texts=texts, numbers=numbers
-        )
+        sentences = why(row, stored.header, scored=len(rows), missing=missing, texts=texts, numbers=numbers)
+    elif candidate is not None:
+        sentences = [why_removed(candidate["reason"])]
+    else:
+        raise PaperNotFound(f"paper {identifier} was not among the papers of profile {profile!r} on {stored.day}")
     return {
-        "day": f"{standing.day}",
+        "day": f"{stored.day}",
         "profile": profile,
         "paper_id": paper_id,
         "why": sentences,
-        "score": standing.ranked,
-        "candidate": standing.candidate,
+        "score": row,
+        "candidate": candidate,
     }
 
 

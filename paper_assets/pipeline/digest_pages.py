@@ -89,7 +89,7 @@ def _stored_day(warehouse: Warehouse, profile: str, day: date) -> Gathered:
         rewrites=rewrites,
         decided_at=last_decision(warehouse, [item.item for item in rewrites]),
         content=ranked_for.content if ranked_for else None,
-        new=new_in_window(warehouse, day, profile)[0],
+        new=new_in_window(warehouse, day, profile),
         fetched=was_fetched(warehouse, day),
     )
     return Gathered(rows=rows, papers=tuple(sorted(named)))

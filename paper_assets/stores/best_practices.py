@@ -50,35 +50,33 @@ def best_practices(
     """Return the matching best practices, newest first; `keyword` is a substring of one of their keywords,
     case-insensitive.
     """
-    with warehouse.reading() as connection:
-        rows = connection.sql(
-            """
-            select * exclude (collection, text_hash)
-            from best_practices
-            where
-                collection = $collection
-                and ($level::varchar is null or target_level = $level)
-                and ($min_score::integer is null or score >= $min_score)
-                and ($keyword::varchar is null or contains(lower(array_to_string(keywords, chr(10))), lower($keyword)))
-            order by made_at desc, id
-            """,
-            params={"collection": collection, "level": level, "min_score": min_score, "keyword": keyword},
-        ).to_arrow_table()
+    rows = warehouse.table(
+        """
+        select * exclude (collection, text_hash)
+        from best_practices
+        where
+            collection = $collection
+            and ($level::varchar is null or target_level = $level)
+            and ($min_score::integer is null or score >= $min_score)
+            and ($keyword::varchar is null or contains(lower(array_to_string(keywords, chr(10))), lower($keyword)))
+        order by made_at desc, id
+        """,
+        {"collection": collection, "level": level, "min_score": min_score, "keyword": keyword},
+    )
     return _practices(rows)
 
 
 def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
     """Return the best practice with this id or this unique beginning of an id. Raises InvalidInput, AmbiguousId."""
-    with warehouse.reading() as connection:
-        rows = connection.sql(
-            """
-            select * exclude (collection, text_hash)
-            from best_practices
-            where collection = $collection and starts_with(id, $id)
-            order by id
-            """,
-            params={"collection": collection, "id": identifier},
-        ).to_arrow_table()
+    rows = warehouse.table(
+        """
+        select * exclude (collection, text_hash)
+        from best_practices
+        where collection = $collection and starts_with(id, $id)
+        order by id
+        """,
+        {"collection": collection, "id": identifier},
+    )
     if not len(rows) or not identifier:
         raise no_such_practice(collection, identifier)
     found = _practices(rows)
@@ -100,10 +98,7 @@ def unique_beginnings(ids: Sequence[str], *, least: int = 8) -> dict[str, str]:
 
 def remove_best_practice(warehouse: Warehouse, collection: str, identifier: str) -> None:
     """Remove one best practice permanently. Raises InvalidInput for an unknown id."""
-    with warehouse.writing() as connection:
-        removed: int = value_of(
-            connection, "delete from best_practices where collection = ? and id = ?", [collection, identifier]
-        )
+    removed: int = warehouse.run("delete from best_practices where collection = ? and id = ?", [collection, identifier])
     if not removed:
         raise no_such_practice(collection, identifier)
 
@@ -180,36 +175,28 @@ def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, coll
 
 def counts(warehouse: Warehouse) -> dict[str, int]:
     """Return the number of best practices per collection."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select collection, count(*) from best_practices group by collection order by collection"
-        ).fetchall()
+    rows = warehouse.rows("select collection, count(*) from best_practices group by collection order by collection")
     return dict(rows)
 
 
 def ids_of(warehouse: Warehouse, collection: str) -> list[str]:
     """Return all ids of a collection, ascending."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select id from best_practices where collection = ? order by id", [collection]
-        ).fetchall()
-    return [identifier for (identifier,) in rows]
+    return warehouse.column("select id from best_practices where collection = ? order by id", [collection])
 
 
 def originals_without_vector(warehouse: Warehouse, collection: str, *, model: str) -> tuple[list[str], list[str]]:
     """Return hashes and texts of the originals that `model` has not embedded; each text once, ordered by hash."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select text_hash, any_value(original_text)
-            from best_practices
-            anti join (from embeddings where model = $model) using (text_hash)
-            where collection = $collection
-            group by text_hash
-            order by text_hash
-            """,
-            {"collection": collection, "model": model},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select text_hash, any_value(original_text)
+        from best_practices
+        anti join (from embeddings where model = $model) using (text_hash)
+        where collection = $collection
+        group by text_hash
+        order by text_hash
+        """,
+        {"collection": collection, "model": model},
+    )
     return [row[0] for row in rows], [row[1] for row in rows]
 
 

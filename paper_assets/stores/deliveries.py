@@ -63,45 +63,41 @@ def note(
     warehouse: Warehouse, profile: str, day: date, channel: str, state: State, reason: str | None, *, now: datetime
 ) -> None:
     """Record the outcome of a claimed delivery."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            """
-            update digest_deliveries
-            set state = $state, reason = $reason, tried_at = $tried_at
-            where profile = $profile and day = $day and channel = $channel
-            """,
-            {
-                "state": state,
-                "reason": reason and reason[:_LONGEST_REASON],
-                "tried_at": stored_time(now),
-                "profile": profile,
-                "day": day,
-                "channel": channel,
-            },
-        )
+    warehouse.run(
+        """
+        update digest_deliveries
+        set state = $state, reason = $reason, tried_at = $tried_at
+        where profile = $profile and day = $day and channel = $channel
+        """,
+        {
+            "state": state,
+            "reason": reason and reason[:_LONGEST_REASON],
+            "tried_at": stored_time(now),
+            "profile": profile,
+            "day": day,
+            "channel": channel,
+        },
+    )
 
 
 def deliveries(warehouse: Warehouse, profiles: Sequence[str], *, since: date) -> list[Delivery]:
     """Return the delivery attempts for these profiles' days from `since` on, by profile, day and channel."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select profile, day, channel, state, reason, tried_at
-            from digest_deliveries
-            where profile in (select unnest($profiles::varchar[])) and day >= $since
-            order by profile, day, channel
-            """,
-            {"profiles": list(profiles), "since": since},
-        ).fetchall()
-    return [
-        Delivery(profile=profile, day=day, channel=channel, **_outcome(state, reason), tried_at=read_time(tried_at))
-        for profile, day, channel, state, reason, tried_at in rows
-    ]
+    rows = warehouse.records(
+        """
+        select profile, day, channel, state, reason, tried_at
+        from digest_deliveries
+        where profile in (select unnest($profiles::varchar[])) and day >= $since
+        order by profile, day, channel
+        """,
+        {"profiles": list(profiles), "since": since},
+    )
+    return [Delivery(**{**row, **_outcome(row["state"], row["reason"])}) for row in rows]
 
 
 def _outcome(state: State, reason: str | None) -> dict[str, Any]:
+    """Say in words what a claim, stored as `failed` with its process, has become."""
     if state != "failed" or parse_process(reason) is None:
-        return {"state": state, "reason": reason}
+        return {}
     if _is_claimed(reason):
         return {"state": "claimed", "reason": "another process is sending it"}
-    return {"state": "failed", "reason": "cut off before anything was sent"}
+    return {"reason": "cut off before anything was sent"}

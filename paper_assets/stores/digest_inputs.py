@@ -127,8 +127,7 @@ def inputs_of_digests(
         "named_profiles": [profile for (profile, _), _ in pairs],
         "named": [paper_id for _, paper_id in pairs],
     }
-    with warehouse.reading() as connection:
-        rows = connection.execute(_ROWS, {**_key_columns([*named]), **papers}).fetchall()
+    rows = warehouse.rows(_ROWS, {**_key_columns([*named]), **papers})
     found: dict[Key, list[object]] = {}
     for profile, day, *values in rows:
         found.setdefault((profile, day), [CODE_VERSION, repr(settings.rewriting), settings.desk_url]).append(values)
@@ -142,8 +141,7 @@ def digests_made(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, DigestM
         from digest_sets
         semi join (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile) using (day, profile)
     """
-    with warehouse.reading() as connection:
-        rows = connection.execute(query, _key_columns(keys)).fetchall()
+    rows = warehouse.rows(query, _key_columns(keys))
     return {
         (profile, day): DigestMade(inputs=inputs, papers=tuple(papers), version=version)
         for profile, day, inputs, papers, version in rows

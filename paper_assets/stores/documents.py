@@ -198,10 +198,7 @@ def replace_documents(warehouse: Warehouse, data_type: DataType, *, origin: str,
         raise InvalidInput(f"{origin}: the document id {twice[0]} occurs twice")
     incoming = _rows(documents, origin=origin)
     params = {"data_type": data_type, "origin": origin}
-    with warehouse.reading() as connection:
-        stored = connection.sql(
-            "from documents where data_type = $data_type and origin = $origin order by place", params=params
-        ).to_arrow_table()
+    stored = warehouse.table("from documents where data_type = $data_type and origin = $origin order by place", params)
     if stored.select(incoming.column_names).cast(incoming.schema).equals(incoming):
         return False
     with warehouse.writing() as connection:
@@ -234,17 +231,16 @@ def remove_documents(warehouse: Warehouse, data_type: DataType, *, origins: Coll
 
 def origins_of(warehouse: Warehouse, data_type: DataType) -> dict[str, str]:
     """Return every origin of a data type, with a fingerprint that changes with any of its documents."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select origin, sha256(string_agg(documents::varchar, chr(10) order by place))[:32]
-            from documents
-            where data_type = ?
-            group by origin
-            order by origin
-            """,
-            [data_type],
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select origin, sha256(string_agg(documents::varchar, chr(10) order by place))[:32]
+        from documents
+        where data_type = ?
+        group by origin
+        order by origin
+        """,
+        [data_type],
+    )
     return dict(rows)
 
 
@@ -260,18 +256,17 @@ def embed_documents(
 
 def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> tuple[list[str], list[str]]:
     """Return hashes and texts of documents that `model` has not embedded; each text once, ordered by hash."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select text_hash, any_value(text)
-            from retrievable
-            anti join (from embeddings where model = $model) using (text_hash)
-            where data_type = $data_type
-            group by text_hash
-            order by text_hash
-            """,
-            {"data_type": data_type, "model": model},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select text_hash, any_value(text)
+        from retrievable
+        anti join (from embeddings where model = $model) using (text_hash)
+        where data_type = $data_type
+        group by text_hash
+        order by text_hash
+        """,
+        {"data_type": data_type, "model": model},
+    )
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
@@ -332,33 +327,31 @@ class Fulltext:
 
 def public_fulltext(warehouse: Warehouse, paper_id: str) -> Fulltext | None:
     """Return the stored text of a paper; passages of a user's private PDF of it are excluded."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select version, string_agg(text, $between order by place)
-            from documents
-            where data_type = 'fulltext' and access_level = 'public' and origin = $origin
-            group by version
-            order by version desc
-            """,
-            {"origin": f"paper:{paper_id}", "between": PARTED_BY},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select version, string_agg(text, $between order by place)
+        from documents
+        where data_type = 'fulltext' and access_level = 'public' and origin = $origin
+        group by version
+        order by version desc
+        """,
+        {"origin": f"paper:{paper_id}", "between": PARTED_BY},
+    )
     return Fulltext(version=rows[0][0], text=rows[0][1]) if rows else None
 
 
 def text_before(warehouse: Warehouse, doc_id: str) -> tuple[str, str] | None:
     """Return the text of a passage's origin before the passage, and the passage; None if it is not a passage."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select before.text
-            from documents as passage
-            join documents as before using (data_type, origin)
-            where passage.doc_id = ? and passage.data_type = 'fulltext' and before.place <= passage.place
-            order by before.place
-            """,
-            [doc_id],
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select before.text
+        from documents as passage
+        join documents as before using (data_type, origin)
+        where passage.doc_id = ? and passage.data_type = 'fulltext' and before.place <= passage.place
+        order by before.place
+        """,
+        [doc_id],
+    )
     texts = [text for (text,) in rows]
     return (PARTED_BY.join(texts[:-1]), texts[-1]) if texts else None
 
@@ -379,32 +372,26 @@ def replace_retrievals(
 
 def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[str, Any]]:
     """Return the stored answers of the day and profile, in the order of its questions; empty without any."""
-    with warehouse.reading() as connection:
-        text: str | None = value_of(
-            connection, "select answers from retrieval_sets where day = ? and profile = ?", [day, profile]
-        )
+    text: str | None = warehouse.value(
+        "select answers from retrieval_sets where day = ? and profile = ?", [day, profile]
+    )
     return json.loads(text) if text else []
 
 
 def inputs_of_retrievals(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], str]:
     """Return the fingerprints of the inputs of stored answers by day and profile, for the `keys` that have any."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
-            select day, profile, inputs
-            from retrieval_sets
-            join asked using (day, profile)
-            """,
-            {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
+        select day, profile, inputs
+        from retrieval_sets
+        join asked using (day, profile)
+        """,
+        {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
+    )
     return {(day, profile): inputs for day, profile, inputs in rows}
 
 
 def retrieval_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
     """Return the fingerprint of the inputs of the stored answers; None if there are none."""
-    with warehouse.reading() as connection:
-        inputs: str | None = value_of(
-            connection, "select inputs from retrieval_sets where day = ? and profile = ?", [day, profile]
-        )
-    return inputs
+    return warehouse.value("select inputs from retrieval_sets where day = ? and profile = ?", [day, profile])

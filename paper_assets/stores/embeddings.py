@@ -27,18 +27,17 @@ def texts_without_vector(
 
     Each text once, ordered by hash.
     """
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select text_hash, any_value(title), any_value(abstract)
-            from papers
-            anti join (from embeddings where model = $model) using (text_hash)
-            where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
-            group by text_hash
-            order by text_hash
-            """,
-            {"first": first, "last": last, "model": model},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select text_hash, any_value(title), any_value(abstract)
+        from papers
+        anti join (from embeddings where model = $model) using (text_hash)
+        where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+        group by text_hash
+        order by text_hash
+        """,
+        {"first": first, "last": last, "model": model},
+    )
     return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract in rows]
 
 
@@ -49,37 +48,33 @@ def newest_without_vector(
 
     Only papers of days before `before` or after `after`; papers without a date are last.
     """
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select text_hash, any_value(title), any_value(abstract), list(distinct day) filter (where day is not null)
-            from papers
-            anti join (from embeddings where model = $model) using (text_hash)
-            where day is null or day < $before or day > $after
-            group by text_hash
-            order by max(day) desc nulls last, text_hash
-            limit $limit
-            """,
-            {"before": before, "after": after, "model": model, "limit": limit},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select text_hash, any_value(title), any_value(abstract), list(distinct day) filter (where day is not null)
+        from papers
+        anti join (from embeddings where model = $model) using (text_hash)
+        where day is null or day < $before or day > $after
+        group by text_hash
+        order by max(day) desc nulls last, text_hash
+        limit $limit
+        """,
+        {"before": before, "after": after, "model": model, "limit": limit},
+    )
     days = sorted({day for *_, found in rows for day in found or ()})
     return [row[0] for row in rows], [embedded_text(title, abstract) for _, title, abstract, _ in rows], days
 
 
 def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None, *, model: str) -> int:
     """Return the number of papers of the days first..last without a vector of `model`."""
-    with warehouse.reading() as connection:
-        count: int = value_of(
-            connection,
-            """
-            select count(*)
-            from papers
-            anti join (from embeddings where model = $model) using (text_hash)
-            where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
-            """,
-            {"first": first, "last": last, "model": model},
-        )
-    return count
+    return warehouse.value(
+        """
+        select count(*)
+        from papers
+        anti join (from embeddings where model = $model) using (text_hash)
+        where ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+        """,
+        {"first": first, "last": last, "model": model},
+    )
 
 
 def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray, *, model: str) -> int:
@@ -250,29 +245,27 @@ class StoredModel(NamedTuple):
 
 def stored_models(warehouse: Warehouse) -> list[StoredModel]:
     """Return the models that have vectors, the one with most vectors first."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select model, count(*), any_value(len(vector)) from embeddings group by model order by 2 desc, 1"
-        ).fetchall()
+    rows = warehouse.rows(
+        "select model, count(*), any_value(len(vector)) from embeddings group by model order by 2 desc, 1"
+    )
     return [StoredModel(*row) for row in rows]
 
 
 def forget_vectors(warehouse: Warehouse, *, model: str) -> None:
     """Remove the vectors of a model."""
-    with warehouse.writing() as connection:
-        connection.execute("delete from embeddings where model = ?", [model])
+    warehouse.run("delete from embeddings where model = ?", [model])
 
 
 def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:
     """Return the days with at least one paper without a vector of `model`."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
+    return frozenset(
+        warehouse.column(
             """
-            select distinct day
-            from papers
-            anti join (from embeddings where model = ?) using (text_hash)
-            where day is not null
-            """,
+        select distinct day
+        from papers
+        anti join (from embeddings where model = ?) using (text_hash)
+        where day is not null
+        """,
             [model],
-        ).fetchall()
-    return frozenset(day for (day,) in rows)
+        )
+    )

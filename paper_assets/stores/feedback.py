@@ -16,7 +16,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
+from paper_assets.stores.warehouse import Warehouse, stored_time, value_of
 
 NOTHING_RATED = "nothing rated"  # the inputs of a model without ratings
 
@@ -114,37 +114,31 @@ def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
 
 def rated_profiles(warehouse: Warehouse) -> list[str]:
     """Return the profiles with at least one rating or reading signal ever."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select profile from ratings union select profile from reading_signals order by profile"
-        ).fetchall()
-    return [profile for (profile,) in rows]
+    return warehouse.column("select profile from ratings union select profile from reading_signals order by profile")
 
 
 def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int, int]]:
     """Return for each ranked day how many papers were shown, and how many of these are rated `worth` and `no`."""
-    with warehouse.reading() as connection:
-        rows: list[tuple[date, int, int, int]] = connection.execute(
-            """
-            select
-                day,
-                count(*),
-                count(*) filter (where rating = 'worth'),
-                count(*) filter (where rating = 'no')
-            from rankings
-            left join (
-                select paper_id, arg_max(rating, place) as rating
-                from ratings
-                where profile = $profile
-                group by paper_id
-            ) using (paper_id)
-            where profile = $profile and shown
-            group by day
-            order by day
-            """,
-            {"profile": profile},
-        ).fetchall()
-    return rows
+    return warehouse.rows(
+        """
+        select
+            day,
+            count(*),
+            count(*) filter (where rating = 'worth'),
+            count(*) filter (where rating = 'no')
+        from rankings
+        left join (
+            select paper_id, arg_max(rating, place) as rating
+            from ratings
+            where profile = $profile
+            group by paper_id
+        ) using (paper_id)
+        where profile = $profile and shown
+        group by day
+        order by day
+        """,
+        {"profile": profile},
+    )
 
 
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
@@ -192,41 +186,27 @@ def _last_values(connection: DuckDBPyConnection, profile: str) -> dict[str, str]
 
 
 def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating]:
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select
-                place,
-                ratings.paper_id,
-                rating,
-                rated_at,
-                given_in,
-                ranking_day,
-                ranking_inputs,
-                coalesce(papers.title, ratings.title) as title,
-                coalesce(papers.abstract, ratings.abstract) as abstract
-            from ratings
-            left join papers using (paper_id)
-            where profile = $profile
-            qualify not $only_last or row_number() over (partition by ratings.paper_id order by place desc) = 1
-            order by place
-            """,
-            {"profile": profile, "only_last": only_last},
-        ).fetchall()
-    return [
-        Rating(
-            place=place,
-            paper_id=paper_id,
-            rating=rating,
-            rated_at=read_time(rated_at),
-            given_in=given_in,
-            ranking_day=ranking_day,
-            ranking_inputs=ranking_inputs,
-            title=title,
-            abstract=abstract,
-        )
-        for place, paper_id, rating, rated_at, given_in, ranking_day, ranking_inputs, title, abstract in rows
-    ]
+    rows = warehouse.records(
+        """
+        select
+            place,
+            ratings.paper_id,
+            rating,
+            rated_at,
+            given_in,
+            ranking_day,
+            ranking_inputs,
+            coalesce(papers.title, ratings.title) as title,
+            coalesce(papers.abstract, ratings.abstract) as abstract
+        from ratings
+        left join papers using (paper_id)
+        where profile = $profile
+        qualify not $only_last or row_number() over (partition by ratings.paper_id order by place desc) = 1
+        order by place
+        """,
+        {"profile": profile, "only_last": only_last},
+    )
+    return [Rating(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,8 +249,7 @@ def replace_model(warehouse: Warehouse, model: StoredModel) -> None:
 
 def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
     """Return the profile's model; None if there is none."""
-    with warehouse.reading() as connection:
-        rows = connection.execute("select * from preference_models where profile = ?", [profile]).fetchall()
+    rows = warehouse.rows("select * from preference_models where profile = ?", [profile])
     if not rows:
         return None
     [(_, inputs, version, proof, vector, words, weights, dimensions, rated, pull)] = rows
@@ -289,8 +268,7 @@ def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
 
 def model_inputs(warehouse: Warehouse) -> dict[str, str]:
     """Return the inputs fingerprint of each profile's model."""
-    with warehouse.reading() as connection:
-        return dict(connection.execute("select profile, inputs from preference_models").fetchall())
+    return dict(warehouse.rows("select profile, inputs from preference_models"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,48 +285,35 @@ class ReadingSignal:
 
 def keep_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind, *, now: datetime) -> None:
     """Add a signal, or increase its count. Raises StoreBusy, StoreUnwritable."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            """
-            insert into reading_signals values ($profile, $paper_id, $kind, 1, $now, $now)
-            on conflict (profile, paper_id, kind) do update set times = times + 1, last_at = excluded.last_at
-            """,
-            {"profile": profile, "paper_id": paper_id, "kind": kind, "now": stored_time(now)},
-        )
+    warehouse.run(
+        """
+        insert into reading_signals values ($profile, $paper_id, $kind, 1, $now, $now)
+        on conflict (profile, paper_id, kind) do update set times = times + 1, last_at = excluded.last_at
+        """,
+        {"profile": profile, "paper_id": paper_id, "kind": kind, "now": stored_time(now)},
+    )
 
 
 def remove_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind) -> None:
     """Delete a signal, for example that of a paper taken off the shelf. Raises StoreBusy, StoreUnwritable."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            "delete from reading_signals where profile = ? and paper_id = ? and kind = ?", [profile, paper_id, kind]
-        )
+    warehouse.run(
+        "delete from reading_signals where profile = ? and paper_id = ? and kind = ?", [profile, paper_id, kind]
+    )
 
 
 def reading_signals(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
     """Return the profile's signals in the order in which they first occurred."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select paper_id, kind, times, first_at, last_at, papers.title
-            from reading_signals
-            left join papers using (paper_id)
-            where profile = ?
-            order by first_at, paper_id, kind
-            """,
-            [profile],
-        ).fetchall()
-    return [
-        ReadingSignal(
-            paper_id=paper_id,
-            kind=kind,
-            times=times,
-            first_at=read_time(first_at),
-            last_at=read_time(last_at),
-            title=title,
-        )
-        for paper_id, kind, times, first_at, last_at, title in rows
-    ]
+    rows = warehouse.records(
+        """
+        select paper_id, kind, times, first_at, last_at, papers.title
+        from reading_signals
+        left join papers using (paper_id)
+        where profile = $profile
+        order by first_at, paper_id, kind
+        """,
+        {"profile": profile},
+    )
+    return [ReadingSignal(**row) for row in rows]
 
 
 def mark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str], *, now: datetime) -> None:
@@ -361,17 +326,14 @@ def mark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str], *, n
 
 def unmark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str]) -> None:
     """Remove the mark of `mark_seen` from papers. Raises StoreBusy, StoreUnwritable."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            "delete from seen_papers where profile = ? and list_contains(?, paper_id)", [profile, list(paper_ids)]
-        )
+    warehouse.run(
+        "delete from seen_papers where profile = ? and list_contains(?, paper_id)", [profile, list(paper_ids)]
+    )
 
 
 def seen_papers(warehouse: Warehouse, profile: str) -> frozenset[str]:
     """Return the papers that the reader has marked as seen."""
-    with warehouse.reading() as connection:
-        rows = connection.execute("select paper_id from seen_papers where profile = ?", [profile]).fetchall()
-    return frozenset(paper_id for (paper_id,) in rows)
+    return frozenset(warehouse.column("select paper_id from seen_papers where profile = ?", [profile]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,25 +346,22 @@ class Forgotten:
 
 def forget(warehouse: Warehouse, profile: str, kind: Forgettable, name: str, *, now: datetime) -> None:
     """Record that the profile's model must not learn from a word or paper. Raises StoreBusy, StoreUnwritable."""
-    with warehouse.writing() as connection:
-        connection.execute(
-            "insert into forgotten values (?, ?, ?, ?) on conflict do nothing",
-            [profile, kind, name, stored_time(now)],
-        )
+    warehouse.run(
+        "insert into forgotten values (?, ?, ?, ?) on conflict do nothing",
+        [profile, kind, name, stored_time(now)],
+    )
 
 
 def undo_forgetting(warehouse: Warehouse, profile: str, kind: Forgettable, name: str) -> None:
     """Let the profile's model learn from a word or paper again. Raises StoreBusy, StoreUnwritable."""
-    with warehouse.writing() as connection:
-        connection.execute("delete from forgotten where profile = ? and kind = ? and name = ?", [profile, kind, name])
+    warehouse.run("delete from forgotten where profile = ? and kind = ? and name = ?", [profile, kind, name])
 
 
 def forgotten(warehouse: Warehouse, profile: str) -> Forgotten:
     """Return the words and papers from which the profile's model does not learn."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select kind, name from forgotten where profile = ? order by forgotten_at, kind, name", [profile]
-        ).fetchall()
+    rows = warehouse.rows(
+        "select kind, name from forgotten where profile = ? order by forgotten_at, kind, name", [profile]
+    )
     return Forgotten(
         words=tuple(name for kind, name in rows if kind == "word"),
         papers=tuple(name for kind, name in rows if kind == "paper"),

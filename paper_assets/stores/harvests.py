@@ -216,24 +216,22 @@ def follow_days(warehouse: Warehouse, days: Iterable[date], *, source: str) -> N
         known = {row[0] for row in _rows(connection, source)}
     new = [day for day in followed if day not in known]
     if new:
-        with warehouse.writing() as connection:
-            connection.execute(
-                "insert or ignore into day_listings (source, day) select $source, unnest($days)",
-                {"source": source, "days": new},
-            )
+        warehouse.run(
+            "insert or ignore into day_listings (source, day) select $source, unnest($days)",
+            {"source": source, "days": new},
+        )
 
 
 def note_failure(warehouse: Warehouse, days: Sequence[date], reason: str, *, source: str) -> None:
     """Record why a source gave no answer for the days; their stored papers are kept."""
     about = {"source": source, "days": list(days), "reason": reason[:_LONGEST_REASON]}
-    with warehouse.writing() as connection:
-        connection.execute(
-            """
-            insert into day_listings (source, day, failure) select $source, unnest($days), $reason
-            on conflict do update set failure = excluded.failure
-            """,
-            about,
-        )
+    warehouse.run(
+        """
+        insert into day_listings (source, day, failure) select $source, unnest($days), $reason
+        on conflict do update set failure = excluded.failure
+        """,
+        about,
+    )
 
 
 def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTrouble]:
@@ -243,11 +241,9 @@ def day_troubles(warehouse: Warehouse, *, sources: Sequence[str]) -> list[DayTro
     with far fewer papers was rejected. empty: a weekday without papers after all of them were to be announced.
     """
     with warehouse.reading() as connection:
-        filled = {day for (day,) in connection.execute("select distinct day from papers").fetchall()}
-        from_files = {
-            day for (day,) in connection.execute("select distinct day from papers where origin = 'file'").fetchall()
-        }
+        days = connection.execute("select day, bool_or(origin = 'file') from papers group by day").fetchall()
         listed = {source: {row[0]: row[1:] for row in _rows(connection, source)} for source in sources}
+    filled, from_files = {day for day, _ in days}, {day for day, has_file in days if has_file}
     troubles = []
     for source, rows in listed.items():
         for day in _span(rows):
@@ -276,16 +272,15 @@ def was_fetched(warehouse: Warehouse, day: date) -> bool:
 
 def why_unfetched(warehouse: Warehouse, day: date) -> str | None:
     """Return in words why the papers of a day are unknown: never fetched, or the last attempt failed. None if known."""
-    with warehouse.reading() as connection:
-        [(known, failure)] = connection.execute(
-            """
-            select
-                exists (from day_listings where day = $day and papers is not null)
-                or exists (from papers where day = $day),
-                (select max(failure) from day_listings where day = $day)
-            """,
-            {"day": day},
-        ).fetchall()
+    [(known, failure)] = warehouse.rows(
+        """
+        select
+            exists (from day_listings where day = $day and papers is not null)
+            or exists (from papers where day = $day),
+            (select max(failure) from day_listings where day = $day)
+        """,
+        {"day": day},
+    )
     return None if known else f"could not be fetched ({failure})" if failure else NOT_FETCHED
 
 
@@ -364,15 +359,14 @@ def _note_answer(
 
 def asked_days(warehouse: Warehouse, *, source: str, categories: Sequence[str], since: date) -> dict[date, AskedDay]:
     """Return the last accepted answer about each day from `since` on, if it covered all these categories."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select day, asked_at, papers, newest
-            from day_listings
-            where source = $source and day >= $since and asked_at is not null and list_has_all(categories, $categories)
-            """,
-            {"source": source, "since": since, "categories": list(categories)},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select day, asked_at, papers, newest
+        from day_listings
+        where source = $source and day >= $since and asked_at is not null and list_has_all(categories, $categories)
+        """,
+        {"source": source, "since": since, "categories": list(categories)},
+    )
     return {
         day: AskedDay(asked_at=read_time(asked_at), papers=papers, newest=newest and read_time(newest))
         for day, asked_at, papers, newest in rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
+from paper_assets.stores.warehouse import Warehouse, stored_time
 
 _PAID = ("calls", "input_tokens", "output_tokens", "cost")
 
@@ -53,28 +53,21 @@ def _unpaid(answer: str) -> dict[str, Any]:
 
 def kept_answers(warehouse: Warehouse, number: int | None = None) -> list[KeptAnswer]:
     """Return the kept answers, oldest first, or the one with a number. Raises StoreError."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select number, question, asked_at, options, answer from kept_answers "
-            "where $number is null or number = $number order by number",
-            {"number": number},
-        ).fetchall()
+    rows = warehouse.records(
+        """
+        select number, question, asked_at, options, answer
+        from kept_answers
+        where $number is null or number = $number
+        order by number
+        """,
+        {"number": number},
+    )
     return [
-        KeptAnswer(
-            number=found,
-            question=question,
-            asked_at=read_time(asked_at),
-            options=json.loads(options),
-            answer=json.loads(answer),
-        )
-        for found, question, asked_at, options, answer in rows
+        KeptAnswer(**{**row, "options": json.loads(row["options"]), "answer": json.loads(row["answer"])})
+        for row in rows
     ]
 
 
 def remove_answer(warehouse: Warehouse, number: int) -> bool:
     """Delete a kept answer; returns whether there was one. Raises StoreError."""
-    with warehouse.writing() as connection:
-        removed = connection.execute(
-            "delete from kept_answers where number = $number returning number", {"number": number}
-        ).fetchall()
-    return bool(removed)
+    return bool(warehouse.run("delete from kept_answers where number = ?", [number]))

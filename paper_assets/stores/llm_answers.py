@@ -31,10 +31,7 @@ def known_answers(warehouse: Warehouse, keys: Iterable[str]) -> dict[str, str]:
     distinct = sorted(set(keys))
     if not distinct:
         return {}
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select key, answer from llm_answers where key in (select unnest($keys))", {"keys": distinct}
-        ).fetchall()
+    rows = warehouse.rows("select key, answer from llm_answers where key in (select unnest($keys))", {"keys": distinct})
     return dict(rows)
 
 
@@ -51,28 +48,21 @@ def keep_answers(
     """
     if not answers:
         return
-    with warehouse.writing() as connection:
-        connection.execute(
-            """
-            insert or replace into llm_answers
-            select unnest($keys), $model, unnest($answers), $input_tokens, $output_tokens
-            """,
-            {
-                "keys": list(answers),
-                "answers": list(answers.values()),
-                "model": model,
-                "input_tokens": input_tokens,
-                "output_tokens": output_tokens,
-            },
-        )
+    warehouse.run(
+        """
+        insert or replace into llm_answers
+        select unnest($keys), $model, unnest($answers), $input_tokens, $output_tokens
+        """,
+        {
+            "keys": list(answers),
+            "answers": list(answers.values()),
+            "model": model,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+        },
+    )
 
 
 def forget_answers(warehouse: Warehouse, *, model: str | None = None) -> int:
     """Remove the answers of a model (None: of all), and return their number."""
-    with warehouse.writing() as connection:
-        condition = {"model": model}
-        [(count,)] = connection.execute(
-            "select count(*) from llm_answers where $model is null or model = $model", condition
-        ).fetchall()
-        connection.execute("delete from llm_answers where $model is null or model = $model", condition)
-    return int(count)
+    return warehouse.run("delete from llm_answers where $model is null or model = $model", {"model": model})

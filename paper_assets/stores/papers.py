@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paper_assets.paper import Paper, paper_schema, papers_from_table
 from paper_assets.paper_id import unversioned
-from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.words import words_in
 
 
@@ -87,69 +87,57 @@ def paper_titled(warehouse: Warehouse, title: str) -> Paper | None:
 
 def papers_with_titles(warehouse: Warehouse, titles: Sequence[str]) -> dict[str, str]:
     """Map each title that a stored paper has, compared as in `paper_titled`, to the id of that paper."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            r"""
-            with asked as (
-                select title, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
-                from unnest($titles::varchar[]) as given (title)
-            ),
-            stored as (
-                select paper_id, published, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
-                from papers
-            )
-            select asked.title, first(stored.paper_id order by stored.published desc nulls last, stored.paper_id)
-            from asked
-            join stored using (letters)
-            group by all
-            """,
-            {"titles": list(titles)},
-        ).fetchall()
+    rows = warehouse.rows(
+        r"""
+        with asked as (
+            select title, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
+            from unnest($titles::varchar[]) as given (title)
+        ),
+        stored as (
+            select paper_id, published, regexp_replace(lower(title), '[^\p{L}\p{N}]', '', 'g') as letters
+            from papers
+        )
+        select asked.title, first(stored.paper_id order by stored.published desc nulls last, stored.paper_id)
+        from asked
+        join stored using (letters)
+        group by all
+        """,
+        {"titles": list(titles)},
+    )
     return dict(rows)
 
 
 def papers_with_dois(warehouse: Warehouse, dois: Sequence[str]) -> dict[str, str]:
     """Map the DOIs that stored papers have, in lower case, to the ids of these papers."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select lower(doi), min(paper_id) from papers where lower(doi) in (select unnest($dois)) group by all",
-            {"dois": [doi.lower() for doi in dois]},
-        ).fetchall()
+    rows = warehouse.rows(
+        "select lower(doi), min(paper_id) from papers where lower(doi) in (select unnest($dois)) group by all",
+        {"dois": [doi.lower() for doi in dois]},
+    )
     return dict(rows)
 
 
 def papers_with_words(warehouse: Warehouse, words: Sequence[str], *, most: int) -> list[tuple[str, str]]:
     """Return (id, title) of the newest papers whose title contains all the words, ignoring case and accents."""
-    with warehouse.reading() as connection:
-        rows: list[tuple[str, str]] = connection.execute(
-            """
-            select paper_id, title
-            from papers
-            where len(list_filter($words, lambda word: not contains(lower(strip_accents(title)), word))) = 0
-            order by published desc nulls last, paper_id
-            limit $most
-            """,
-            {"words": [word.lower() for word in words], "most": most},
-        ).fetchall()
-    return rows
+    return warehouse.rows(
+        """
+        select paper_id, title
+        from papers
+        where len(list_filter($words, lambda word: not contains(lower(strip_accents(title)), word))) = 0
+        order by published desc nulls last, paper_id
+        limit $most
+        """,
+        {"words": [word.lower() for word in words], "most": most},
+    )
 
 
 def paper_counts(warehouse: Warehouse) -> dict[date, int]:
     """Return the number of papers of every day that has any, in ascending order."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select day, count(*) from papers where day is not null group by day order by day"
-        ).fetchall()
-    return dict(rows)
+    return dict(warehouse.rows("select day, count(*) from papers where day is not null group by day order by day"))
 
 
 def latest_day(warehouse: Warehouse, *, until: date | None = None) -> date | None:
     """Return the newest day with papers, not after `until`."""
-    with warehouse.reading() as connection:
-        newest: date | None = value_of(
-            connection, "select max(day) from papers where $until::date is null or day <= $until", {"until": until}
-        )
-    return newest
+    return warehouse.value("select max(day) from papers where $until::date is null or day <= $until", {"until": until})
 
 
 def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> Mapping[date, str]:
@@ -158,17 +146,16 @@ def day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None
 
 
 def _day_fingerprints(warehouse: Warehouse, first: date | None, last: date | None) -> dict[date, str]:
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select day, sha256(string_agg(content_hash, ',' order by content_hash))[:32]
-            from papers
-            where day is not null and ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
-            group by day
-            order by day
-            """,
-            {"first": first, "last": last},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select day, sha256(string_agg(content_hash, ',' order by content_hash))[:32]
+        from papers
+        where day is not null and ($first::date is null or day >= $first) and ($last::date is null or day <= $last)
+        group by day
+        order by day
+        """,
+        {"first": first, "last": last},
+    )
     return dict(rows)
 
 
@@ -291,19 +278,17 @@ def matching_papers(warehouse: Warehouse, filters: PaperFilters) -> pa.Array:
 
 def unknown_categories(warehouse: Warehouse, categories: Sequence[str]) -> list[str]:
     """Return those that no stored paper has; an archive (`stat`) counts as known with any of its categories."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with known as (select distinct lower(unnest(categories)) as category from papers)
-            select asked
-            from unnest($asked::varchar[]) as given (asked)
-            where not exists (
-                from known where category = lower(asked) or starts_with(category, lower(asked) || '.')
-            )
-            """,
-            {"asked": list(categories)},
-        ).fetchall()
-    return [category for (category,) in rows]
+    return warehouse.column(
+        """
+        with known as (select distinct lower(unnest(categories)) as category from papers)
+        select asked
+        from unnest($asked::varchar[]) as given (asked)
+        where not exists (
+            from known where category = lower(asked) or starts_with(category, lower(asked) || '.')
+        )
+        """,
+        {"asked": list(categories)},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,20 +48,18 @@ def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
 
 def last_good_profile(warehouse: Warehouse, name: str) -> Profile | None:
     """Return the content from which the profile's newest results were computed; None if there is none."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select content from profile_versions where profile = ? order by place desc limit 1", [name]
-        ).fetchall()
-    return profile_from_mapping(name, json.loads(rows[0][0])) if rows else None
+    query = "select content from profile_versions where profile = ? order by place desc limit 1"
+    return _read_version(name, warehouse.value(query, [name]))
 
 
 def profile_version(warehouse: Warehouse, name: str, content_hash: str) -> Profile | None:
     """Return the content identified by a ranking's `profile_hash`; None if it is not stored."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select content from profile_versions where profile = ? and hash = ?", [name, content_hash]
-        ).fetchall()
-    return profile_from_mapping(name, json.loads(rows[0][0])) if rows else None
+    query = "select content from profile_versions where profile = ? and hash = ?"
+    return _read_version(name, warehouse.value(query, [name, content_hash]))
+
+
+def _read_version(name: str, content: str | None) -> Profile | None:
+    return profile_from_mapping(name, json.loads(content)) if content else None
 
 
 _DEADLINE = 10.0  # seconds to wait for another editor; writing takes milliseconds
@@ -320,11 +318,5 @@ def is_known_profile(warehouse: Warehouse, name: str) -> bool:
     """Return whether ratings or lists are stored under the name; a removed profile keeps its own."""
     if not is_present(warehouse.path):
         return False
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select exists (from ranking_sets where profile = $name) or exists (from ratings where profile = $name)
-            """,
-            {"name": name},
-        ).fetchall()
-    return bool(rows[0][0])
+    query = "select exists (from ranking_sets where profile = $name) or exists (from ratings where profile = $name)"
+    return bool(warehouse.value(query, {"name": name}))

@@ -85,18 +85,15 @@ def finish(warehouse: Warehouse, item: str, *, outcome: str, kept: int | None, n
 
 def change_note(warehouse: Warehouse, item: str, *, before: str, after: str) -> None:
     """Replace the note of a finished item, unless it has changed in the meantime."""
-    with warehouse.writing() as connection:
-        connection.execute("update rewrite_items set note = ? where item = ? and note = ?", [after, item, before])
+    warehouse.run("update rewrite_items set note = ? where item = ? and note = ?", [after, item, before])
 
 
 def reopen(warehouse: Warehouse, item: str) -> bool:
     """Undo a cancellation; False if the item is not cancelled."""
-    with warehouse.writing() as connection:
-        opened: int = value_of(
-            connection,
-            "update rewrite_items set outcome = null, note = null where item = $item and outcome = 'cancelled'",
-            {"item": item},
-        )
+    opened: int = warehouse.run(
+        "update rewrite_items set outcome = null, note = null where item = $item and outcome = 'cancelled'",
+        {"item": item},
+    )
     return opened == 1
 
 
@@ -155,16 +152,12 @@ def claim_item(warehouse: Warehouse, item: str, *, holder: str, now: datetime, u
 
 def release_item(warehouse: Warehouse, item: str, *, holder: str) -> None:
     """Release the holder's claim; another holder's claim is kept."""
-    with warehouse.writing() as connection:
-        connection.execute("delete from rewrite_claims where item = ? and holder = ?", [item, holder])
+    warehouse.run("delete from rewrite_claims where item = ? and holder = ?", [item, holder])
 
 
 def claimed_items(warehouse: Warehouse, *, now: datetime) -> set[str]:
     """Return the items whose next attempt a process is writing now."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            "select item, holder from rewrite_claims where until > $now", {"now": stored_time(now)}
-        ).fetchall()
+    rows = warehouse.rows("select item, holder from rewrite_claims where until > $now", {"now": stored_time(now)})
     return {item for item, holder in rows if not _holder_has_ended(holder)}
 
 
@@ -200,47 +193,42 @@ def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
     """Return items without outcome with a decision at `since` or later, whether or not a profile requests them; the
     oldest decision first.
     """
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select item
-            from rewrite_items
-            join rewrite_decisions using (item)
-            where outcome is null
-            group by item
-            having max(decided_at) >= $since::timestamp
-            order by max(place)
-            """,
-            {"since": stored_time(since)},
-        ).fetchall()
-    return [item for (item,) in rows]
+    return warehouse.column(
+        """
+        select item
+        from rewrite_items
+        join rewrite_decisions using (item)
+        where outcome is null
+        group by item
+        having max(decided_at) >= $since::timestamp
+        order by max(place)
+        """,
+        {"since": stored_time(since)},
+    )
 
 
 def last_decision(warehouse: Warehouse, items: Iterable[str]) -> datetime | None:
     """Return when a person last decided on any of these items; None without decisions."""
-    with warehouse.reading() as connection:
-        found: datetime | None = value_of(
-            connection,
-            "select max(decided_at) from rewrite_decisions where item in (select unnest($items))",
-            {"items": list(items)},
-        )
+    found: datetime | None = warehouse.value(
+        "select max(decided_at) from rewrite_decisions where item in (select unnest($items))",
+        {"items": list(items)},
+    )
     return found and read_time(found)
 
 
 def asked_by(warehouse: Warehouse, items: Iterable[str]) -> dict[tuple[date, str], list[str]]:
     """Return which days and profiles request any of these items, and which of them."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with requested as (select day, profile, unnest(items) as item from rewrite_sets)
-            select day, profile, list(item order by item)
-            from requested
-            where item in (select unnest($items))
-            group by day, profile
-            order by day, profile
-            """,
-            {"items": list(items)},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        with requested as (select day, profile, unnest(items) as item from rewrite_sets)
+        select day, profile, list(item order by item)
+        from requested
+        where item in (select unnest($items))
+        group by day, profile
+        order by day, profile
+        """,
+        {"items": list(items)},
+    )
     return {(day, profile): found for day, profile, found in rows}
 
 

@@ -6,12 +6,9 @@ Writing is in rewrite_progress.py; `rewriting/policy.py` decides what follows fr
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
-
-from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import NotComputed
-from paper_assets.stores.warehouse import Warehouse, read_time
+from paper_assets.stores.warehouse import Warehouse, records_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +87,45 @@ class RewriteItem(NewItem):
 
 def rewrite_items(warehouse: Warehouse, items: Iterable[str]) -> list[RewriteItem]:
     """Return these items in this order; unknown ones are omitted."""
+    order = list(items)
+    if not order:
+        return []
     with warehouse.reading() as connection:
-        return read_items(connection, items)
+        rows, attempts_made, decided, claims = (
+            records_of(connection, query, {"items": order})
+            for query in (
+                "from rewrite_items where item in (select unnest($items))",
+                "from rewrite_attempts where item in (select unnest($items)) order by item, attempt",
+                "from rewrite_decisions where item in (select unnest($items))",
+                """
+                select distinct paper_id, claim
+                from accepted_claims
+                semi join (from rewrite_items where item in (select unnest($items))) using (paper_id)
+                """,
+            )
+        )
+    attempts: dict[str, list[Attempt]] = {}
+    for row in attempts_made:
+        attempts.setdefault(row.pop("item"), []).append(Attempt(**row))
+    decisions: dict[str, dict[int, str]] = {}
+    decided_at: dict[str, datetime] = {}
+    for row in decided:
+        decisions.setdefault(row["item"], {})[row["attempt"]] = row["decision"]
+        decided_at[row["item"]] = max(row["decided_at"], decided_at.get(row["item"], row["decided_at"]))
+    accepted: dict[str, set[str]] = {}
+    for row in claims:
+        accepted.setdefault(row["paper_id"], set()).add(row["claim"])
+    found = {
+        row["item"]: RewriteItem(
+            **row,
+            attempts=tuple(attempts.get(row["item"], ())),
+            decisions=decisions.get(row["item"], {}),
+            decided_at=decided_at.get(row["item"]),
+            accepted=frozenset(accepted.get(row["paper_id"], ())),
+        )
+        for row in rows
+    }
+    return [found[item] for item in order if item in found]
 
 
 def rewrite_item(warehouse: Warehouse, item: str) -> RewriteItem:
@@ -134,74 +168,20 @@ def _select_items(
     warehouse: Warehouse, query: str, params: Sequence[str] | Mapping[str, object] = ()
 ) -> list[RewriteItem]:
     """Return the items that the query selects, in its order."""
-    with warehouse.reading() as connection:
-        return read_items(connection, [item for (item,) in connection.execute(query, params).fetchall()])
-
-
-def read_items(connection: DuckDBPyConnection, items: Iterable[str]) -> list[RewriteItem]:
-    """Return `rewrite_items` on an open connection."""
-    order = list(items)
-    rows = _rows(connection, "from rewrite_items where item in (select unnest($items))", order)
-    attempts: dict[str, list[Attempt]] = {}
-    for row in _rows(
-        connection, "from rewrite_attempts where item in (select unnest($items)) order by item, attempt", order
-    ):
-        attempts.setdefault(row.pop("item"), []).append(Attempt(**row))
-    decisions: dict[str, dict[int, str]] = {}
-    decided_at: dict[str, datetime] = {}
-    for row in _rows(connection, "from rewrite_decisions where item in (select unnest($items))", order):
-        decisions.setdefault(row["item"], {})[row["attempt"]] = row["decision"]
-        decided_at[row["item"]] = max(row["decided_at"], decided_at.get(row["item"], row["decided_at"]))
-    accepted: dict[str, set[str]] = {}
-    for row in _rows(
-        connection,
-        """
-        select distinct paper_id, claim
-        from accepted_claims
-        semi join (from rewrite_items where item in (select unnest($items))) using (paper_id)
-        """,
-        order,
-    ):
-        accepted.setdefault(row["paper_id"], set()).add(row["claim"])
-    found = {
-        row["item"]: RewriteItem(
-            **row,
-            attempts=tuple(attempts.get(row["item"], ())),
-            decisions=decisions.get(row["item"], {}),
-            decided_at=decided_at.get(row["item"]),
-            accepted=frozenset(accepted.get(row["paper_id"], ())),
-        )
-        for row in rows
-    }
-    return [found[item] for item in order if item in found]
-
-
-def _rows(connection: DuckDBPyConnection, query: str, items: list[str]) -> list[dict[str, Any]]:
-    """Return rows as the dataclasses take them: lists as tuples, times aware."""
-    rows: list[dict[str, Any]] = (
-        connection.sql(query, params={"items": items}).to_arrow_table().to_pylist() if items else []
-    )
-    return [{name: _read(value) for name, value in row.items()} for row in rows]
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    return read_time(value) if isinstance(value, datetime) else value
+    return rewrite_items(warehouse, warehouse.column(query, params))
 
 
 def items_of(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], list[str]]:
     """Return the rewrites that days of profiles request, by day and profile, for the `keys` that requested any."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
-            select day, profile, items
-            from rewrite_sets
-            join asked using (day, profile)
-            """,
-            {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
+        select day, profile, items
+        from rewrite_sets
+        join asked using (day, profile)
+        """,
+        {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
+    )
     return {(day, profile): items for day, profile, items in rows}
 
 
@@ -209,17 +189,16 @@ def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) 
     """Return what a profile requested on `day` (None: on any), in the order of the ranking, newest day first; each
     once.
     """
-    with warehouse.reading() as connection:
-        sets = connection.execute(
-            """
-            select items
-            from rewrite_sets
-            where profile = $profile and ($day::date is null or day = $day)
-            order by day desc
-            """,
-            {"profile": profile, "day": day},
-        ).fetchall()
-        return read_items(connection, dict.fromkeys(item for (items,) in sets for item in items))
+    sets = warehouse.column(
+        """
+        select items
+        from rewrite_sets
+        where profile = $profile and ($day::date is null or day = $day)
+        order by day desc
+        """,
+        {"profile": profile, "day": day},
+    )
+    return rewrite_items(warehouse, dict.fromkeys(item for items in sets for item in items))
 
 
 def rewrites_by_command(warehouse: Warehouse, *, profile: str | None = None) -> list[RewriteItem]:
@@ -255,17 +234,16 @@ def requested_rewrite(warehouse: Warehouse, item: str, profile: str) -> RewriteI
 
 def papers_with_requests(warehouse: Warehouse, profiles: Iterable[str]) -> set[tuple[str, str]]:
     """Return paper and level of every rewrite that one of these profiles requested."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select distinct paper_id, target_level
-            from rewrite_items
-            where item in (
-                select unnest(items) from rewrite_sets where profile in (select unnest($profiles::varchar[]))
-            )
-            """,
-            {"profiles": sorted(profiles)},
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        select distinct paper_id, target_level
+        from rewrite_items
+        where item in (
+            select unnest(items) from rewrite_sets where profile in (select unnest($profiles::varchar[]))
+        )
+        """,
+        {"profiles": sorted(profiles)},
+    )
     return {(paper_id, level) for paper_id, level in rows}
 
 
@@ -280,23 +258,22 @@ class Outcomes:
 
 def attempts_by_examples(warehouse: Warehouse) -> dict[bool, Outcomes]:
     """Summarize finished rewrites whose attempts were shown examples (True), and the others."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            with finished as (
-                select
-                    item,
-                    max(len(examples)) > 0 as shown,
-                    max(score) filter (attempt = kept) as score,
-                    count(*) as attempts
-                from rewrite_items
-                join rewrite_attempts using (item)
-                where kept is not null
-                group by item
-            )
-            select shown, count(*), avg(score), avg(attempts)
-            from finished
-            group by shown
-            """
-        ).fetchall()
+    rows = warehouse.rows(
+        """
+        with finished as (
+            select
+                item,
+                max(len(examples)) > 0 as shown,
+                max(score) filter (attempt = kept) as score,
+                count(*) as attempts
+            from rewrite_items
+            join rewrite_attempts using (item)
+            where kept is not null
+            group by item
+        )
+        select shown, count(*), avg(score), avg(attempts)
+        from finished
+        group by shown
+        """
+    )
     return {shown: Outcomes(rewrites=count, score=score, attempts=attempts) for shown, count, score, attempts in rows}

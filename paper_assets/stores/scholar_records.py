@@ -38,19 +38,15 @@ def keep_records(warehouse: Warehouse, records: Iterable[ScholarRecord]) -> dict
 
 def records_of(warehouse: Warehouse, paper_ids: Sequence[str]) -> dict[str, ScholarRecord]:
     """Return the records of these papers, by id; unknown papers are omitted."""
-    with warehouse.reading() as connection:
-        rows = connection.execute(
-            """
-            select paper_id, affiliations, github_url, citation_count
-            from scholar_records
-            where paper_id in (select unnest($ids))
-            """,
-            {"ids": list(paper_ids)},
-        ).fetchall()
-    return {
-        row[0]: ScholarRecord(paper_id=row[0], affiliations=tuple(row[1]), github_url=row[2], citation_count=row[3])
-        for row in rows
-    }
+    rows = warehouse.records(
+        """
+        select paper_id, affiliations, github_url, citation_count
+        from scholar_records
+        where paper_id in (select unnest($ids::varchar[]))
+        """,
+        {"ids": list(paper_ids)},
+    )
+    return {row["paper_id"]: ScholarRecord(**row) for row in rows}
 
 
 def filled(papers: Iterable[Paper], known: Mapping[str, ScholarRecord]) -> list[Paper]:

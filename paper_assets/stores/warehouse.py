@@ -27,6 +27,7 @@ from threading import TIMEOUT_MAX, Lock, get_ident
 from typing import Any, BinaryIO, TypeVar
 
 import duckdb
+import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import StoreBusy, StoreError, StoreUnwritable, StoreVersion
@@ -138,6 +139,36 @@ class Warehouse:
                     connection.rollback()
                 raise
 
+    def rows(self, query: str, params: object = None) -> list[Any]:
+        """Return the rows of one query as tuples. This and the next methods are one unit of work each."""
+        with self.reading() as connection:
+            return connection.execute(query, params).fetchall()
+
+    def column(self, query: str, params: object = None) -> list[Any]:
+        """Return the values of a query's only column."""
+        return [value for (value,) in self.rows(query, params)]
+
+    def value(self, query: str, params: object = None) -> Any:
+        """Return the first column of the first row, None without rows."""
+        with self.reading() as connection:
+            return value_of(connection, query, params)
+
+    def records(self, query: str, params: object = None) -> list[dict[str, Any]]:
+        """Return rows by column as dataclasses take them: lists as tuples, times aware."""
+        with self.reading() as connection:
+            return records_of(connection, query, params)
+
+    def table(self, query: str, params: object = None) -> pa.Table:
+        """Return the rows as a table."""
+        with self.reading() as connection:
+            return connection.sql(query, params=params).to_arrow_table()
+
+    def run(self, statement: str, params: object = None) -> int:
+        """Execute one statement in a transaction; return how many rows it changed."""
+        with self.writing() as connection:
+            changed: int = value_of(connection, statement, params)
+        return changed
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Open the warehouse once for all reading and writing that this thread does in the block.
@@ -244,6 +275,18 @@ def value_of(connection: DuckDBPyConnection, query: str, params: object = None) 
     """
     rows = connection.execute(query, params).fetchall()
     return rows[0][0] if rows else None
+
+
+def records_of(connection: DuckDBPyConnection, query: str, params: object = None) -> list[dict[str, Any]]:
+    """Return `Warehouse.records` on an open connection."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(value)
+        return read_time(value) if isinstance(value, datetime) else value
+
+    rows = connection.sql(query, params=params).to_arrow_table().to_pylist()
+    return [{name: read(value) for name, value in row.items()} for row in rows]
 
 
 def _refuse_forbidden_folder(path: Path) -> None:

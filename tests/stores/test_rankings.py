@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paper_assets.errors import NotComputed, PaperNotFound
+from paper_assets.errors import NotComputed
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.explain import recompute, why
 from paper_assets.ranking.rank import RankingTask, rank
@@ -21,7 +21,6 @@ from paper_assets.stores.rankings import (
     latest_ranking_day,
     note_output,
     previous_ranking,
-    ranked_paper,
     ranking,
     ranking_days,
     ranking_inputs,
@@ -29,7 +28,6 @@ from paper_assets.stores.rankings import (
     replace_candidates,
     replace_ranking,
     shown_by_day,
-    shown_ids,
     stored_inputs,
 )
 from paper_assets.stores.warehouse import Warehouse
@@ -118,11 +116,8 @@ def test_a_ranking_that_was_never_computed_is_reported_as_such(warehouse: Wareho
     for ask in (candidates, ranking):
         with pytest.raises(NotComputed, match=r"profile 'p' on 2026-01-05"):
             ask(warehouse, MONDAY, "p")
-    with pytest.raises(NotComputed, match="no ranking yet"):
-        ranked_paper(warehouse, "p", "a")
     assert candidates_inputs(warehouse, MONDAY, "p") is ranking_inputs(warehouse, MONDAY, "p") is None
     assert latest_ranking_day(warehouse, "p") is None
-    assert shown_ids(warehouse, "p", MONDAY, TUESDAY) == frozenset()
 
 
 def test_days_and_inputs_of_a_profile_are_its_own(warehouse: Warehouse) -> None:
@@ -144,7 +139,6 @@ def test_only_the_top_places_count_as_shown(warehouse: Warehouse) -> None:
     keep(warehouse, TUESDAY, "p", "d", "a")
     keep(warehouse, WEDNESDAY, "p", "e")
     keep(warehouse, MONDAY, "q", "f")
-    assert shown_ids(warehouse, "p", MONDAY, TUESDAY) == {"a", "b", "d"}
     assert shown_by_day(warehouse, {"p": (TUESDAY, WEDNESDAY), "q": (MONDAY, MONDAY)}) == {
         "p": {TUESDAY: {"d"}, WEDNESDAY: {"e"}},
         "q": {MONDAY: {"f"}},
@@ -157,22 +151,6 @@ def test_the_place_of_the_file_is_noted_in_the_header(warehouse: Warehouse, tmp_
     found = ranking(warehouse, MONDAY, "p")
     assert found.header == {"top_k": 1, "output_path": str(tmp_path / "r.json")}
     assert found.inputs == f"{MONDAY} r"
-
-
-def test_the_fate_of_a_paper_is_returned_for_a_day_or_the_latest(warehouse: Warehouse) -> None:
-    keep(warehouse, MONDAY, "p", "2601.00001", "2601.00002")
-    keep(warehouse, TUESDAY, "p", "2601.00002")
-    standing = ranked_paper(warehouse, "p", "2601.00002v3")
-    assert standing.day == TUESDAY
-    assert standing.ranked is not None
-    assert (standing.ranked["rank"], standing.ranked["tags"], standing.header) == (1, ["NO_CODE"], {"top_k": 1})
-    assert ranked_paper(warehouse, "p", "2601.00002", day=MONDAY).ranked["rank"] == 2  # type: ignore[index]
-    removed = ranked_paper(warehouse, "p", "old")
-    assert removed.ranked is None
-    assert removed.candidate is not None
-    assert removed.candidate["reason"] == "TOO_OLD:2001"
-    with pytest.raises(PaperNotFound, match=r"2601\.00001 was not among"):
-        ranked_paper(warehouse, "p", "2601.00001")
 
 
 def test_the_ranking_that_was_replaced_is_kept_once_and_an_equal_one_replaces_nothing(warehouse: Warehouse) -> None:
@@ -222,6 +200,5 @@ def test_rankings_stored_before_a_dimension_was_added_can_be_explained(tmp_path:
         assert stored.rows[added].to_pylist() == [0.0, 0.0]
         scores = recompute(stored.rows, stored.header["weights"], ScoringConfig())
         np.testing.assert_array_equal(scores, stored.rows["final"].to_numpy())
-    one = ranked_paper(warehouse, "lab", "1", day=MONDAY)
-    assert one.ranked is not None
-    assert why(one.ranked, one.header, scored=2)[0].startswith("Place ")
+    one = ranking(warehouse, MONDAY, "lab")
+    assert why(one.rows.to_pylist()[0], one.header, scored=2)[0].startswith("Place ")
