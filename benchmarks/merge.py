@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from paper_assets.retrieval.merge import Candidate, Policy, merge
+from paper_assets.retrieval.merge import Candidate, Policy, Rules, merge
 from tests.retrieval.plain_merge import plain_merge
 
 
@@ -56,7 +56,7 @@ def main() -> None:
         ours = np.inf
         for _ in range(asked.rounds):
             start = time.perf_counter()
-            merged = merge(lists, policy=policy, comparable=comparable, max_per_source=2, limit=limit)
+            merged = merge(lists, Rules(policy=policy, comparable=comparable, max_per_source=2, limit=limit))
             ours = min(ours, time.perf_counter() - start)
         start = time.perf_counter()
         kept, _ = plain_merge(lists, policy=policy, comparable=comparable, max_per_source=2, limit=limit)

@@ -21,7 +21,7 @@ from paper_assets.interpreting.lookup import (
 )
 from paper_assets.paper import Paper, paper_from_mapping, paper_to_mapping
 from paper_assets.paper_id import is_arxiv_id
-from paper_assets.retrieval.merge import Candidate, Policy, merge
+from paper_assets.retrieval.merge import Candidate, Policy, Rules, merge
 from paper_assets.sources.semantic_scholar import (
     MOST_RELATED,
     RELATIONS,
@@ -65,7 +65,7 @@ def merged(
         papers = {paper_id: record.paper for paper_id, record in by_id.items()} | papers
         lists_by_id.append(by_id)
     candidates = [[_candidate(papers[paper_id], place) for place, paper_id in enumerate(ids, 1)] for ids in lists_by_id]
-    best = merge(candidates, policy=Policy(), fusion_constant=fusion_constant, limit=limit).candidates
+    best = merge(candidates, Rules(policy=Policy(), fusion_constant=fusion_constant, limit=limit)).candidates
     return [_found(papers[each.doc_id], lists, lists_by_id) for each in best]
 
 

@@ -122,15 +122,18 @@ _CUT = "…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Options of the stages. `comparable`: scores of different lists can be compared; otherwise ranks count."""
+    """Options of the stages; None means no limit.
+
+    `comparable`: scores of different lists can be compared; otherwise ranks count.
+    """
 
     policy: Policy
-    comparable: bool
-    fusion_constant: int
-    max_per_source: int | None
-    rerank: Rerank | None
-    limit: int | None
-    max_tokens: int | None
+    comparable: bool = False
+    fusion_constant: int = 60
+    max_per_source: int | None = None
+    rerank: Rerank | None = None
+    limit: int | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +173,7 @@ Stage = Callable[[list[Entry], Rules], tuple[list[Entry], Dropped]]
 
 def policy_filter(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
     """Keep what the caller may read, before any other stage."""
-    reasons = refusals([entry.candidate.metadata for entry in entries], rules.policy)
-    return _split(entries, reasons)
+    return _split(entries, refusals([entry.candidate.metadata for entry in entries], rules.policy))
 
 
 def normalise(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
@@ -301,27 +303,8 @@ STAGES: tuple[tuple[str, Stage], ...] = (
 )
 
 
-def merge(
-    lists: Sequence[Sequence[Candidate]],
-    *,
-    policy: Policy,
-    comparable: bool = False,
-    fusion_constant: int = 60,
-    max_per_source: int | None = None,
-    rerank: Rerank | None = None,
-    limit: int | None = None,
-    max_tokens: int | None = None,
-) -> Merged:
-    """Merge the lists through all stages in order; None means no limit. See `Rules`."""
-    rules = Rules(
-        policy=policy,
-        comparable=comparable,
-        fusion_constant=fusion_constant,
-        max_per_source=max_per_source,
-        rerank=rerank,
-        limit=limit,
-        max_tokens=max_tokens,
-    )
+def merge(lists: Sequence[Sequence[Candidate]], rules: Rules) -> Merged:
+    """Merge the lists through all stages in order."""
     entries = [
         Entry(candidate.doc_id, candidate.score, 0, of, candidate)
         for of, each in enumerate(lists)
@@ -332,17 +315,8 @@ def merge(
 
 def compressed(candidates: Sequence[Candidate], *, limit: int, max_tokens: int) -> Merged:
     """Run only the last stage, on candidates that passed the others, best first."""
-    rules = Rules(
-        policy=Policy(),
-        comparable=True,
-        fusion_constant=0,
-        max_per_source=None,
-        rerank=None,
-        limit=limit,
-        max_tokens=max_tokens,
-    )
     entries = [Entry(each.doc_id, each.score, place, 0, each) for place, each in enumerate(candidates)]
-    return _through(STAGES[-1:], entries, rules)
+    return _through(STAGES[-1:], entries, Rules(policy=Policy(), limit=limit, max_tokens=max_tokens))
 
 
 def _through(stages: Sequence[tuple[str, Stage]], entries: list[Entry], rules: Rules) -> Merged:

@@ -6,8 +6,8 @@
 - While Chroma cannot answer (it is being filled, in use, damaged or missing), SQL compares every document.
 
 Both ways give a document the same score: (1 - share) * cosine + share * words, where `words` is BM25 over the documents
-that meet the filter, as if there were no others. Both first know only bounds of the cosine (`_possible`): in SQL a
-product in float32, of Chroma its distances. Those that can be among the best are scored again in float64 (`_best`).
+that meet the filter, as if there were no others. Both begin with cosines in float32, and score those that can be among
+the best again in float64.
 """
 
 import re
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.merge import Candidate, Policy, access, merge
+from paper_assets.retrieval.merge import Candidate, Policy, Rules, access, merge
 from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.small_files import file_state
 from paper_assets.stores.chroma import VectorIndex
@@ -33,7 +33,6 @@ from paper_assets.stores.documents import (
     DataType,
     Where,
     condition_of,
-    count_documents,
     count_matching_documents,
 )
 from paper_assets.stores.vectors import nearest
@@ -135,16 +134,17 @@ def search(
     model = embedder.name if embedder else None
     with opened(corpus) as corpus, corpus.warehouse.reading() as connection:
         matching = _matching(connection, data_type, where, only, model=model)
-        request = _Request(connection, data_type, question, vector, model, _method(method, matching, corpus), k)
+        used = _method(method, matching, corpus)
+        request = _Request(connection, corpus.config, data_type, question, vector, model, used, k)
         words = np.zeros(len(matching.doc_ids))
         if request.method != "vector" or not matching.embedded.all():
-            words = _word_shares(request, matching, corpus.config)
+            words = _word_shares(request, matching)
         way, answer, caller = "SQL", None, _caller(where) if only is None else None
         if corpus.index and vector is not None and request.method != "lexical" and caller:
             as_of = file_state(corpus.warehouse.files)
-            way, answer = _by_chroma(corpus.index, request, matching, words, caller[0], corpus.config, as_of=as_of)
+            way, answer = _by_chroma(corpus.index, request, matching, words, caller[0], as_of=as_of)
         if answer is None:
-            answer = _by_sql(request, matching, words, corpus.config)
+            answer = _by_sql(request, matching, words)
         return Found(
             candidates=answer,
             matching=len(matching.doc_ids),
@@ -160,6 +160,7 @@ class _Request:
     """What is searched for, over an open connection."""
 
     connection: DuckDBPyConnection
+    config: RetrievalConfig
     data_type: DataType
     question: str
     vector: NDArray[np.float32] | None
@@ -168,16 +169,14 @@ class _Request:
     k: int
 
 
-def _by_sql(
-    request: _Request, matching: _Matching, words: NDArray[np.float64], config: RetrievalConfig
-) -> tuple[Candidate, ...]:
-    """Score every matching document."""
-    few = _few(request, len(matching.doc_ids))
-    slack = 0.0 if few else _ROUNDING
-    near = _cosines(request, matching, np.arange(len(matching.doc_ids)), exact=few)
-    rows = np.flatnonzero(_possible(request, near - slack, near + slack, words, config))
-    cosines = near[rows] if few else _cosines(request, matching, rows)
-    best = _best(request, matching, rows, cosines, words, config)
+def _by_sql(request: _Request, matching: _Matching, words: NDArray[np.float64]) -> tuple[Candidate, ...]:
+    """Score every matching document; in float32 at first where all vectors are read."""
+    rows = np.arange(len(matching.doc_ids))
+    if not _few(request, len(rows)):
+        near = _scores(request, _cosines(request, matching, rows, exact=False), words)
+        worst = np.partition(near, -request.k)[-request.k] if len(near) > request.k else -np.inf
+        rows = np.flatnonzero(near >= worst - 2 * _ROUNDING)
+    best = _best(request, matching, rows, _cosines(request, matching, rows), words)
     documents = _documents(request, list(best))
     return tuple(_candidate(documents[doc_id], score, "similarity") for doc_id, score in best.items())
 
@@ -188,15 +187,15 @@ def _by_chroma(
     matching: _Matching,
     words: NDArray[np.float64],
     owner: str | None,
-    config: RetrievalConfig,
     *,
     as_of: str | None,
 ) -> tuple[str, tuple[Candidate, ...] | None]:
-    """Merge Chroma's nearest documents with those that can win by their words; return the way and the answer.
+    """Merge Chroma's nearest documents with all private ones and those that can win by their words; return the way
+    and the answer.
 
-    The cosine of any other document is at most that of Chroma's last one. Of those that could still be among the best
-    by their words, the `_MOST_BY_WORDS` with the most words are added. There is no answer, and the way says why, if
-    Chroma cannot answer or if too many documents are equally good. `as_of`: the state of the database's files.
+    The cosine of any other public document is at most that of the last one that Chroma named, so the `_MOST_BY_WORDS`
+    that reach most with it are added. There is no answer, and the way says why, if Chroma cannot answer or too many
+    reach the same. `as_of`: the state of the database's files.
     """
     import pyarrow.compute as pc
 
@@ -215,54 +214,34 @@ def _by_chroma(
         return f"SQL: {answer.reason}", None
     named = pc.index_in(pa.array(answer.ids, pa.string()), value_set=matching.doc_ids).to_numpy()
     near = 1.0 - np.array(answer.distances)
-    # What the others can reach: private documents anything, public ones the cosine of the last one that was named.
-    last = near[-1] + _ROUNDING if len(near) else 1.0
-    low = np.where(matching.embedded, -1.0, np.nan)
-    high = np.where(matching.embedded, np.where(matching.public, last, 1.0), np.nan)
-    low[named], high[named] = near - _ROUNDING, near + _ROUNDING
-    possible = _possible(request, low, high, words, config)
-    near_rows = named[possible[named]]
-    possible[named] = False
-    held = matching.embedded & matching.public
-    if len(answer.ids) == np.count_nonzero(held):
-        possible &= ~held  # all of them were named
-    if (many := np.count_nonzero(possible)) > _MOST_BY_WORDS:
-        reachable = _scores(request, high, words, config)
-        possible &= reachable >= np.partition(reachable[possible], many - _MOST_BY_WORDS)[many - _MOST_BY_WORDS]
-    if np.count_nonzero(possible) > 2 * _MOST_BY_WORDS:
+    private = matching.embedded & ~matching.public
+    last = near[-1] if len(near) else 1.0
+    reachable = _scores(request, np.where(matching.embedded, last, np.nan), words)
+    reachable[private | (words <= 0)] = -np.inf
+    reachable[named] = -np.inf
+    least = np.partition(reachable, -_MOST_BY_WORDS)[-_MOST_BY_WORDS] if len(reachable) > _MOST_BY_WORDS else -np.inf
+    others = np.flatnonzero(private | ((reachable >= least) & np.isfinite(reachable)))
+    if len(others) > 2 * _MOST_BY_WORDS + np.count_nonzero(private):
         return "SQL: too many documents are as near as the last one that Chroma named", None
-    rows = np.concatenate([near_rows, np.flatnonzero(possible)])
+    rows = np.concatenate([named, others])
     cosines = _cosines(request, matching, rows)
-    if not ((cosines >= low[rows]) & (cosines <= high[rows]))[: len(near_rows)].all():
+    if (np.abs(cosines[: len(named)] - near) > _ROUNDING).any():
         return "SQL: the Chroma folder holds other vectors than the database", None
-    best = _best(request, matching, rows, cosines, words, config)
+    best = _best(request, matching, rows, cosines, words)
     documents = _documents(request, list(best))
     distances = dict(zip(answer.ids, answer.distances, strict=True))
     by_meaning = [_candidate(documents[each], distances[each], "distance") for each in distances if each in best]
     by_words = [_candidate(documents[each], best[each], "similarity") for each in best if each not in distances]
     merged = merge(
         [by_meaning, by_words],
-        policy=Policy(owner=owner),
-        comparable=True,
-        rerank=lambda candidates: [best[each.doc_id] for each in candidates],
-        limit=request.k,
+        Rules(
+            policy=Policy(owner=owner),
+            comparable=True,
+            rerank=lambda candidates: [best[each.doc_id] for each in candidates],
+            limit=request.k,
+        ),
     )
     return "Chroma", merged.candidates
-
-
-def _possible(
-    request: _Request,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    words: NDArray[np.float64],
-    config: RetrievalConfig,
-) -> NDArray[np.bool_]:
-    """Return whether each document can be among the k best, if its cosine is from `low` to `high` (NaN: no vector)."""
-    most = _scores(request, high, words, config)
-    least = _scores(request, low, words, config)
-    worst = np.partition(least, len(least) - request.k)[len(least) - request.k] if len(least) > request.k else -np.inf
-    possible: NDArray[np.bool_] = np.isfinite(most) & (most >= worst)
-    return possible
 
 
 def _best(
@@ -271,18 +250,15 @@ def _best(
     rows: NDArray[np.integer],
     cosines: NDArray[np.float64],
     words: NDArray[np.float64],
-    config: RetrievalConfig,
 ) -> dict[str, float]:
     """Return the ids and scores of the k best of these rows, best first, ties by id."""
-    scores: list[float] = _scores(request, cosines, words[rows], config).tolist()
+    scores: list[float] = _scores(request, cosines, words[rows]).tolist()
     ids: list[str] = matching.doc_ids.take(pa.array(rows, pa.int64())).to_pylist()
     scored = sorted((-score, doc_id) for score, doc_id in zip(scores, ids, strict=True) if score > -np.inf)
     return {doc_id: -score for score, doc_id in scored[: request.k]}
 
 
-def _scores(
-    request: _Request, cosines: NDArray[np.float64], words: NDArray[np.float64], config: RetrievalConfig
-) -> NDArray[np.float64]:
+def _scores(request: _Request, cosines: NDArray[np.float64], words: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the score of each document, -inf for those to leave out.
 
     A document without a vector (NaN) gets the cosine that documents with as many of the words usually have, and is left
@@ -296,30 +272,27 @@ def _scores(
             near = embedded & (words <= 0) & (cosines > 0)
             scores[near] = _FACTOR_WITHOUT_WORDS * np.minimum(cosines[near], 1.0)
         return scores
-    share = config.lexical_share if request.method == "hybrid" else 0.0
-    assumed = np.minimum(config.assumed_cosine + words, 1.0)
+    share = request.config.lexical_share if request.method == "hybrid" else 0.0
+    assumed = np.minimum(request.config.assumed_cosine + words, 1.0)
     near = np.where(embedded, np.clip(cosines, -1.0, 1.0), assumed)
     return np.where(embedded | (words > 0), (1 - share) * near + share * words, -np.inf)
 
 
-def _word_shares(request: _Request, matching: _Matching, config: RetrievalConfig) -> NDArray[np.float64]:
+def _word_shares(request: _Request, matching: _Matching) -> NDArray[np.float64]:
     """Return BM25 of each matching document, as a share of what a document can reach."""
+    if not len(matching.numbers):
+        return np.zeros(0)
     terms = query_words(request.question)
-    size = int(matching.numbers.max(initial=-1)) + 1
-    copies = np.bincount(matching.numbers, minlength=size)  # documents with the same text
+    size = int(matching.numbers.max()) + 1
+    copies = np.bincount(matching.numbers)  # documents with the same text
     lengths = np.zeros(size, dtype=np.int64)
     lengths[matching.numbers] = matching.lengths
-    inside = (
-        [
-            (rows[kept], times[kept])
-            for rows, times in holders_of(request.connection, terms)
-            for kept in [np.flatnonzero(copies[np.minimum(rows, size - 1)] * (rows < size))]
-        ]
-        if size
-        else []
-    )
-    shares = bm25(terms, inside, lengths, copies=copies, k1=config.bm25_k1, b=config.bm25_b) if size else np.zeros(0)
-    return shares[matching.numbers]
+    inside = []
+    for rows, times in holders_of(request.connection, terms):
+        kept = np.flatnonzero(copies[np.minimum(rows, size - 1)] * (rows < size))
+        inside.append((rows[kept], times[kept]))
+    k1, b = request.config.bm25_k1, request.config.bm25_b
+    return bm25(terms, inside, lengths, copies=copies, k1=k1, b=b)[matching.numbers]
 
 
 def _method(method: Method, matching: _Matching, corpus: Corpus) -> Method:
@@ -503,8 +476,3 @@ def _phrase_pattern(phrase: str) -> str:
     """Return the pattern (RE2) of a phrase in a spaced text: its words in their order, each in any of its forms."""
     words = (f"(?:{'|'.join(map(re.escape, word_forms(word)))})" for word in words_in(phrase))
     return f"(?:^| ){' +'.join(words)}(?:$| )"
-
-
-def count_matching(corpus: Corpus, *, data_type: DataType, where: Where | None) -> int:
-    """Count the documents of a type that meet the filter. Raises InvalidInput, StoreError."""
-    return count_documents(corpus.warehouse, data_type, where)

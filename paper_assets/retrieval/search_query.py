@@ -8,11 +8,12 @@ query through this parser, so that all three accept the same queries and print t
 
 import calendar
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.documents import DataType
@@ -69,40 +70,15 @@ class SearchQuery:
     chips: tuple[Chip, ...] = field(default=(), compare=False)
 
 
-@dataclass(slots=True)
-class _Draft:
-    """What has been read so far."""
+_Draft = defaultdict[str, list[Any]]  # what has been read so far, by the field of `SearchQuery`
 
-    words: list[str] = field(default_factory=list)
-    phrases: list[str] = field(default_factory=list)
-    authors: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
-    first: date | None = None
-    last: date | None = None
-    later_day: str = ""  # filter and place of the day that was read last
-    states: list[State] = field(default_factory=list)
-    features: list[Feature] = field(default_factory=list)
-    profile: str | None = None
-    data_types: list[DataType] = field(default_factory=list)
-    spans: list[tuple[int, int]] = field(default_factory=list)  # of the filters
-    excluded: "list[_Draft]" = field(default_factory=list)
 
-    @property
-    def query(self) -> SearchQuery:
-        """Return the query that has been read, without chips."""
-        return SearchQuery(
-            words=" ".join(self.words),
-            phrases=tuple(dict.fromkeys(self.phrases)),
-            authors=tuple(dict.fromkeys(self.authors)),
-            categories=tuple(dict.fromkeys(self.categories)),
-            first=self.first,
-            last=self.last,
-            states=tuple(dict.fromkeys(self.states)),
-            features=tuple(dict.fromkeys(self.features)),
-            profile=self.profile,
-            data_types=tuple(dict.fromkeys(self.data_types)) or ("abstract",),
-            excluded=tuple(each.query for each in self.excluded),
-        )
+def _query(draft: _Draft) -> SearchQuery:
+    """Return the query that has been read."""
+    read: dict[str, Any] = {name: tuple(dict.fromkeys(values)) for name, values in draft.items()}
+    latest = {"first": max(read.get("first", ()), default=None), "last": min(read.get("last", ()), default=None)}
+    one = {"words": " ".join(draft["words"]), "profile": next(iter(draft["profile"]), None)}
+    return SearchQuery(**{**read, **latest, **one})
 
 
 def parse_search_query(text: str) -> SearchQuery:
@@ -110,7 +86,10 @@ def parse_search_query(text: str) -> SearchQuery:
     text = without_controls(text).translate(_QUOTES)
     if len(text) > LONGEST_QUERY:
         raise InvalidInput(f"search: the query has {len(text)} characters; use at most {LONGEST_QUERY}")
-    draft = _Draft()
+    draft: _Draft = defaultdict(list)
+    spans: list[tuple[int, int]] = []  # of the filters
+    excluded: list[_Draft] = []
+    later_day = ""  # filter and place of the day that was read last
     for token in _TOKEN.finditer(text):
         key, value, at = token["key"], token["value"], token.start("value") + 1
         quoted = value.startswith('"')
@@ -118,16 +97,16 @@ def parse_search_query(text: str) -> SearchQuery:
             raise InvalidInput(f"search: the quotation mark at character {at} is not closed; add a second one")
         inner = value.strip('"').strip() if quoted else value
         read = FILTERS.get(key.lower()) if key else None
-        part = _Draft() if token["minus"] else draft
+        part: _Draft = defaultdict(list) if token["minus"] else draft
         if token["minus"]:
-            draft.excluded.append(part)
-            draft.spans.append(token.span())
+            excluded.append(part)
+        if token["minus"] or read:
+            spans.append(token.span())
         if read is not None:
             where = f"{key.lower()}: at character {token.start() + 1}"
             if token["minus"] and read is _read_place and inner.lower() != "profile":
                 raise InvalidInput(f"search: {where}: only in:profile can be excluded")
-            if not token["minus"]:
-                draft.spans.append(token.span())
+            later_day = where if read in (_read_first, _read_last) else later_day
             read(part, inner, where)
         elif key and (near := get_close_matches(key.lower(), FILTERS, n=1, cutoff=0.75)):
             raise InvalidInput(
@@ -138,29 +117,21 @@ def parse_search_query(text: str) -> SearchQuery:
             instead = _ELSEWHERE[key.lower()].format(inner)
             raise InvalidInput(f"search: {key}: at character {token.start() + 1} is not a filter here; write {instead}")
         elif quoted:
-            if key:
-                part.words.append(key)
-            if inner:
-                part.phrases.append(inner)
-                part.words.append(inner)
+            part["words"] += [each for each in (key, inner) if each]
+            part["phrases"] += [inner] if inner else []
         else:
             bare = token[0].strip().removeprefix("-" if token["minus"] else "")
             if bare in {f"{name}:" for name in FILTERS}:
                 raise InvalidInput(f"search: {bare} at character {token.start() + 1} has no value; write {bare}VALUE")
-            part.words.append(bare)
-            if token["minus"]:
-                part.phrases.append(bare)
-    if draft.first and draft.last and draft.first > draft.last:
-        raise InvalidInput(
-            f"search: {draft.later_day}: from:{draft.first} is after to:{draft.last}; exchange the two days"
-        )
-    return replace(
-        draft.query,
-        chips=tuple(
-            Chip(text=text[start:end], without=" ".join(f"{text[:start]} {text[end:]}".split()))
-            for start, end in draft.spans
-        ),
+            part["words"].append(bare)
+            part["phrases"] += [bare] if token["minus"] else []
+    query = _query(draft)
+    if query.first and query.last and query.first > query.last:
+        raise InvalidInput(f"search: {later_day}: from:{query.first} is after to:{query.last}; exchange the two days")
+    chips = (
+        Chip(text=text[start:end], without=" ".join(f"{text[:start]} {text[end:]}".split())) for start, end in spans
     )
+    return replace(query, excluded=tuple(map(_query, excluded)), chips=tuple(chips))
 
 
 def _values(value: str, where: str) -> list[str]:
@@ -180,14 +151,14 @@ def _among(value: str, allowed: tuple[str, ...], where: str) -> str:
 def _read_author(draft: _Draft, value: str, where: str) -> None:
     if not any(letter.isalnum() for letter in value):
         raise InvalidInput(f'search: {where} needs a name, for example author:Vaswani or author:"Ashish Vaswani"')
-    draft.authors.append(value)
+    draft["authors"].append(value)
 
 
 def _read_category(draft: _Draft, value: str, where: str) -> None:
     for each in _values(value, where):
         if not _CATEGORY.fullmatch(each):
             raise InvalidInput(f"search: {where}: {each[:40]!r} is not a category; write one like cs.CL or stat")
-        draft.categories.append(each)
+        draft["categories"].append(each)
 
 
 def _day_of(value: str, where: str, *, end: bool) -> date:
@@ -204,37 +175,33 @@ def _day_of(value: str, where: str, *, end: bool) -> date:
 
 
 def _read_first(draft: _Draft, value: str, where: str) -> None:
-    day = _day_of(value, where, end=False)
-    draft.first, draft.later_day = max(draft.first, day) if draft.first else day, where
+    draft["first"].append(_day_of(value, where, end=False))
 
 
 def _read_last(draft: _Draft, value: str, where: str) -> None:
-    day = _day_of(value, where, end=True)
-    draft.last, draft.later_day = min(draft.last, day) if draft.last else day, where
+    draft["last"].append(_day_of(value, where, end=True))
 
 
 def _read_state(draft: _Draft, value: str, where: str) -> None:
-    for each in _values(value, where):
-        draft.states.append(_among(each, get_args(State), where))  # type: ignore[arg-type]
+    draft["states"] += [_among(each, get_args(State), where) for each in _values(value, where)]
 
 
 def _read_feature(draft: _Draft, value: str, where: str) -> None:
-    for each in _values(value, where):
-        draft.features.append(_among(each, get_args(Feature), where))  # type: ignore[arg-type]
+    draft["features"] += [_among(each, get_args(Feature), where) for each in _values(value, where)]
 
 
 def _read_place(draft: _Draft, value: str, where: str) -> None:
     for each in _values(value, where):
         if each.lower() in _COLLECTIONS:
-            draft.data_types.append(_COLLECTIONS[each.lower()])
+            draft["data_types"].append(_COLLECTIONS[each.lower()])
         elif not _PROFILE.fullmatch(each):
             raise InvalidInput(
                 f"search: {where}: {each[:40]!r} is neither a profile's name nor one of {', '.join(_COLLECTIONS)}"
             )
-        elif draft.profile not in (None, each):
-            raise InvalidInput(f"search: {where}: only one profile can be named, {draft.profile!r} or {each!r}")
+        elif draft["profile"] not in ([], [each]):
+            raise InvalidInput(f"search: {where}: only one profile can be named, {draft['profile'][0]!r} or {each!r}")
         else:
-            draft.profile = each
+            draft["profile"] = [each]
 
 
 FILTERS: dict[str, Callable[[_Draft, str, str], None]] = {

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.progress import WorkEnded
 from paper_assets.retrieval.findings import Caller, Findings, Judged, log_findings, warnings_of
-from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rerank, compressed, merge
+from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rerank, Rules, compressed, merge
 from paper_assets.retrieval.plan import Condition, Plan, Side, conditions_of, joined, undated
-from paper_assets.retrieval.search import Corpus, Found, count_matching, search
+from paper_assets.retrieval.search import Corpus, Found, search
 from paper_assets.retrieval.stance import Label, Labels, Passage, Stance, StanceJudge
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.documents import DataType
+from paper_assets.stores.documents import DataType, count_documents
 from paper_assets.stores.papers import papers_by_id
 
 _log = logging.getLogger(__name__)
@@ -83,11 +83,13 @@ def fetch(
         def merged(rerank: Rerank | None, found: Mapping[DataType, Found] = found, policy: Policy = policy) -> Merged:
             return merge(
                 [each.candidates for each in found.values()],
-                policy=policy,
-                comparable=_comparable(found),
-                fusion_constant=corpus.config.fusion_constant,
-                max_per_source=plan.max_per_source,
-                rerank=rerank,
+                Rules(
+                    policy=policy,
+                    comparable=_comparable(found),
+                    fusion_constant=corpus.config.fusion_constant,
+                    max_per_source=plan.max_per_source,
+                    rerank=rerank,
+                ),
             )
 
         whole = merged(None)
@@ -229,7 +231,7 @@ def _why_none(corpus: Corpus, conditions: Sequence[Condition], data_types: Seque
     """Name the condition that no document meets, or say that none meets all of them together."""
 
     def count(chosen: Sequence[Condition]) -> int:
-        return sum(count_matching(corpus, data_type=each, where=joined(chosen)) for each in data_types)
+        return sum(count_documents(corpus.warehouse, each, joined(chosen)) for each in data_types)
 
     always = [condition for condition in conditions if not condition.asked]
     asked = [condition for condition in conditions if condition.asked]

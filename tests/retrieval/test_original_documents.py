@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paper_assets.retrieval.grading import Grader, Reranker, link_list, softmax
-from paper_assets.retrieval.merge import Candidate, Policy, merge
+from paper_assets.retrieval.merge import Candidate, Policy, Rules, merge
 from paper_assets.retrieval.plan import conditions_of, joined, parse_plan
 
 # A candidate: id, score, kind of score ("d": a distance), source (else the id), metadata beside the access.
@@ -87,7 +87,7 @@ def test_the_merge_is_what_the_document_says(
 
     given = [[candidate(*row) for row in each] for each in lists]
     for order in (given, given[::-1], [each[::-1] for each in given]):
-        merged = merge(order, **{"policy": Policy(), "comparable": True, **rules})
+        merged = merge(order, Rules(**{"policy": Policy(), "comparable": True, **rules}))
         assert [(each.doc_id, each.score) for each in merged.candidates] == [
             (doc_id, pytest.approx(score)) for doc_id, score in left
         ]

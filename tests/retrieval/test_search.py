@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.search import Corpus, Found, Method, count_matching, search
+from paper_assets.retrieval.search import Corpus, Found, Method, search
 from paper_assets.settings import RetrievalConfig
-from paper_assets.stores.documents import Document, replace_documents, texts_to_embed
+from paper_assets.stores.documents import Document, count_documents, replace_documents, texts_to_embed
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.warehouse import Warehouse
@@ -126,7 +126,7 @@ def compare(corpus: Corpus, library: Any, asked: Any) -> None:
         met = [each for each in documents if meets(each, where)]
         bare = sum("bare" in each.text for each in met)
         assert (found.matching, found.method) == (len(met), "lexical" if 2 * bare > len(met) else method)
-        assert count_matching(corpus, data_type="fulltext", where=where) == len(met)
+        assert count_documents(corpus.warehouse, "fulltext", where) == len(met)
         assert found.unembedded == bare
 
 
@@ -245,7 +245,7 @@ def test_abstracts_are_found_with_what_is_known_of_their_paper_and_withdrawn_one
     }
     assert found.candidates[1].metadata["date_int"] is None
     where = {"$and": [{"categories": {"$contains": "cs.LG"}}, {"topic_id": "stat"}]}
-    assert count_matching(corpus, data_type="abstract", where=where) == 1
+    assert count_documents(corpus.warehouse, "abstract", where) == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
