@@ -366,7 +366,7 @@ def unit_tfidf(words: IndexedTexts, *, background: Background) -> tuple[Any, lis
     tf = 1 + ln(times). idf is that of the background alone, so that a row does not depend on other papers and learned
     weights are valid for any paper. A paper without words is a row of zeros.
     """
-    tfidf, stems = _times_held(words)
+    tfidf, stems = words.times_by_stem()
     idf = background.idf(stems, np.zeros(len(stems)), 0)
     tfidf.data = (1 + np.log(tfidf.data)) * idf[tfidf.indices]
     count = len(words)
@@ -394,7 +394,7 @@ def tfidf_cosines_and_usual(
     count = len(words)
     if not (count and texts):
         return np.zeros((count, len(texts))), np.zeros(count)
-    tfidf, stems = _times_held(words)
+    tfidf, stems = words.times_by_stem()
     column_of = {one: at for at, one in enumerate(stems)}
     idf = background.idf(stems, np.bincount(tfidf.indices, minlength=len(stems)).astype(np.float64), count)
     tfidf.data = (1 + np.log(tfidf.data)) * idf[tfidf.indices]
@@ -462,15 +462,3 @@ def _usual_paper(stems: Sequence[str], background: Background) -> Floats:
     """Return (stems,) an estimate of the mean TF-IDF vector of the background, from the frequencies of stems."""
     share = np.array([background.holders.get(one, 0) for one in stems], dtype=np.float64) / background.papers
     return _USUAL_WEIGHT * share * background.idf(stems, np.zeros(len(stems)), 0)
-
-
-def _times_held(words: IndexedTexts) -> tuple[Any, list[str]]:
-    """Return how often each stem occurs in each paper, as a sparse array (n, stems), and the sorted stems.
-
-    Sums over stems are in sorted order, which does not depend on the papers.
-    """
-    from scipy.sparse import csr_array
-
-    held = words.times_by_stem()
-    shape = (len(words), len(held.stems))
-    return csr_array((held.times.astype(np.float64), held.columns, held.starts), shape=shape), held.stems

@@ -4,7 +4,7 @@ Written by `question_answering.py`, shown by the page, the digest, the command l
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from paper_assets.text.numbers import NOTHING_PAID, cost_in_words, count_of
@@ -72,67 +72,31 @@ class Answer:
 
 def answer_record(answer: Answer) -> dict[str, Any]:
     """Return the answer as JSON values, the same for the command line, the page and MCP."""
-    return {
-        "question": answer.question,
-        "answered": answer.answered,
-        "kind": answer.kind,
-        "sentences": [
-            {
-                "text": sentence.text,
-                "stance": sentence.stance,
-                "checked": sentence.checked,
-                "citations": _citation_records(sentence.citations),
-            }
-            for sentence in answer.sentences
-        ],
-        "dropped_sentences": answer.dropped,
-        "examined_passages": answer.examined,
-        "model": answer.model,
-        "calls": answer.calls,
-        "input_tokens": answer.input_tokens,
-        "output_tokens": answer.output_tokens,
-        "cost": answer.cost,
-        "notes": list(answer.notes),
-        "nearest": _citation_records(answer.nearest),
-    }
-
-
-def _citation_records(citations: Iterable[Citation]) -> list[dict[str, Any]]:
-    return [
-        {"paper_id": each.paper_id, "title": each.title, "quote": each.quote, "section": each.section}
-        for each in citations
-    ]
-
-
-def _citations(records: Iterable[Mapping[str, Any]]) -> tuple[Citation, ...]:
-    return tuple(Citation(**each, doc_id="") for each in records)
+    record = {**asdict(answer), "answered": answer.answered}
+    for citation in (*record["nearest"], *(each for sentence in record["sentences"] for each in sentence["citations"])):
+        del citation["doc_id"]
+    del record["failure"]
+    counts = {"dropped_sentences": record.pop("dropped"), "examined_passages": record.pop("examined")}
+    return {**record, **counts}
 
 
 def answer_from_record(record: Mapping[str, Any]) -> Answer:
     """Return the answer that `answer_record` gave as JSON values."""
-    sentences = tuple(
-        Sentence(
-            text=each["text"],
-            stance=each["stance"],
-            checked=each.get("checked", True),
-            citations=_citations(each["citations"]),
-        )
-        for each in record["sentences"]
-    )
-    return Answer(
-        question=record["question"],
-        kind=record["kind"],
-        sentences=sentences,
-        dropped=record["dropped_sentences"],
-        examined=record["examined_passages"],
-        model=record["model"],
-        calls=record["calls"],
-        input_tokens=record["input_tokens"],
-        output_tokens=record["output_tokens"],
-        cost=record.get("cost"),
-        notes=tuple(record["notes"]),
-        nearest=_citations(record.get("nearest", ())),  # answers kept before there were nearest sentences have none
-    )
+    sentences = (Sentence(**{**each, "citations": _citations(each["citations"])}) for each in record["sentences"])
+    known = {field.name for field in fields(Answer)}
+    read = {
+        **{name: value for name, value in record.items() if name in known},
+        "sentences": tuple(sentences),
+        "dropped": record["dropped_sentences"],
+        "examined": record["examined_passages"],
+        "notes": tuple(record["notes"]),
+        "nearest": _citations(record.get("nearest", ())),
+    }
+    return Answer(**read)
+
+
+def _citations(records: Iterable[Mapping[str, Any]]) -> tuple[Citation, ...]:
+    return tuple(Citation(**each, doc_id="") for each in records)
 
 
 def cited_papers(answer: Answer) -> dict[str, str]:

@@ -78,24 +78,18 @@ def fetch(
                 raise
             except Exception as fault:
                 faults[in_one_line(fault)] = None
-        policy = Policy(owner=caller.owner, language=plan.language, latest=_latest(corpus, found))
-
-        def merged(rerank: Rerank | None, found: Mapping[DataType, Found] = found, policy: Policy = policy) -> Merged:
-            return merge(
-                [each.candidates for each in found.values()],
-                Rules(
-                    policy=policy,
-                    comparable=_comparable(found),
-                    fusion_constant=corpus.config.fusion_constant,
-                    max_per_source=plan.max_per_source,
-                    rerank=rerank,
-                ),
-            )
-
-        whole = merged(None)
-        if len(whole.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
-            # Rerank once, at the final depth.
-            return Fetched(found=found, faults=tuple(faults), merged=merged(rerank) if rerank else whole)
+        lists = [each.candidates for each in found.values()]
+        rules = Rules(
+            policy=Policy(owner=caller.owner, language=plan.language, latest=_latest(corpus, found)),
+            comparable=_comparable(found),
+            fusion_constant=corpus.config.fusion_constant,
+            max_per_source=plan.max_per_source,
+        )
+        merged = merge(lists, rules)
+        if len(merged.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
+            if rerank:  # once, at the final depth
+                merged = merge(lists, replace(rules, rerank=rerank))
+            return Fetched(found=found, faults=tuple(faults), merged=merged)
         depth *= _DEEPER
 
 
@@ -142,23 +136,23 @@ def findings_of(
     A failed search is reported in `error`, so that other sides continue; only StoreBusy (the store is in use by another
     process) is raised.
     """
-    query = (side and side.query) or plan.rewritten_question
     conditions = conditions_of(plan, side, as_of=caller.as_of, owner=caller.owner)
-    name, where = side.name if side else None, joined(conditions)
+    findings = Findings(
+        side=side.name if side else None,
+        query=(side and side.query) or plan.rewritten_question,
+        filter=joined(conditions),
+        wanted=wanted,
+    )
     try:
         depth = shortlist_of(wanted, corpus.config)
-        fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank)
-        findings = cut_to(
-            Findings(side=name, query=query, filter=where, wanted=wanted),
-            corpus,
-            fetched,
-            conditions,
-            max_tokens=max_tokens,
+        fetched = fetch(
+            corpus, plan, findings.query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank
         )
+        findings = cut_to(findings, corpus, fetched, conditions, max_tokens=max_tokens)
     except (StoreBusy, WorkEnded):
         raise
     except Exception as fault:  # an error in one side must not affect the others (R3)
-        findings = Findings(side=name, query=query, filter=where, wanted=wanted, error=in_one_line(fault))
+        findings = replace(findings, error=in_one_line(fault))
     log_findings(findings)
     return findings
 
@@ -174,11 +168,8 @@ def cut_to(
     drops = (*fetched.merged.drops, *final.drops)
     found, scores = fetched.found, fetched.search_scores
     short = len(final.candidates) < request.wanted and found
-    return Findings(
-        side=request.side,
-        query=request.query,
-        filter=request.filter,
-        wanted=request.wanted,
+    return replace(
+        request,
         documents=final.candidates,
         matching=sum(each.matching for each in found.values()),
         unembedded=sum(each.unembedded for each in found.values()),

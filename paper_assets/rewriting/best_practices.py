@@ -9,10 +9,15 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from paper_assets.errors import InvalidInput, ModelUnavailable, StoreError
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import text_hash
 from paper_assets.progress import Progress, ignore_progress
+from paper_assets.retrieval.merge import reciprocal_rank_fusion
 from paper_assets.rewriting.gate import (
     NOT_CHECKED,
     claim_key,
@@ -23,21 +28,23 @@ from paper_assets.rewriting.gate import (
 )
 from paper_assets.rewriting.measures import TopicFit, clean_keywords, copied_share, keywords_of, topic_fit
 from paper_assets.rewriting.pii import mask_pii
-from paper_assets.rewriting.recall import best_fitting
 from paper_assets.settings import ARCHIVE, RetrievalConfig, RewritingConfig, Settings
 from paper_assets.stores.best_practices import (
     BestPractice,
     add_unless_alike,
     best_practice,
     originals_without_vector,
+    practices_for,
     remove_best_practice,
 )
 from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
 from paper_assets.stores.rewrite_progress import change_note
 from paper_assets.stores.rewrites import Attempt, NewItem, RewriteItem, items_with_note
-from paper_assets.stores.vectors import SyncReport, update
+from paper_assets.stores.vectors import SyncReport, nearest, update
 from paper_assets.stores.warehouse import Warehouse
+from paper_assets.text.bm25 import bm25, query_words
+from paper_assets.text.forward_index import indexed
 from paper_assets.text.support import missing
 
 NO_MODEL = "there is no embedding model to compare it with what is kept"  # why a rewrite was refused
@@ -94,24 +101,90 @@ def retrieve_best_practices(
         embed_originals(archive, embedder)
     vector = embedder.encode([original_text])[0] if embedder else None  # the embedder caches equal text (B6, TC7)
     for other_levels in (False, True):
-        found = best_fitting(
-            archive.warehouse,
-            archive.index,
-            archive.collection,
-            original_text,
-            vector,
-            level=target_level,
-            other_levels=other_levels,
-            excluded={original_text, mask_pii(original_text)} if paper_id else (),
-            paper_id=paper_id,
-            model=embedder.name if embedder else None,
-            n=n,
-            config=archive.config,
-            retrieval=archive.retrieval,
-        )
-        if found:
+        if found := _best_fitting(archive, original_text, vector, target_level, other_levels, n, paper_id=paper_id):
             return found
     return []
+
+
+def _best_fitting(
+    archive: Archive,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    level: str,
+    other_levels: bool,
+    n: int,
+    *,
+    paper_id: str | None,
+) -> list[BestPractice]:
+    """Return the n most relevant best practices of a level, or of all others, in the order of their scores.
+
+    Those of `paper_id` and of this text are left out, and those with too low a score. Meaning: the nearest of the
+    Chroma collection, or of the table while Chroma cannot answer.
+    """
+    config, model = archive.config, archive.embedder.name if archive.embedder else None
+    excluded = {text, mask_pii(text)} if paper_id else set[str]()
+    with archive.warehouse.reading() as connection:
+        practices, cosines = practices_for(
+            connection,
+            archive.collection,
+            level=level,
+            other_levels=other_levels,
+            least_score=config.recalled,
+            model=model,
+            vector=vector,
+        )
+        named = None
+        if vector is not None and model is not None and practices:
+            own_level = {"target_level": {"$ne" if other_levels else "$eq": level}}
+            where = {"$and": [own_level, {"score": {"$gte": config.recalled}}]}
+            k = config.recall_depth + len(excluded)
+            answer = nearest(archive.index, connection, archive.collection, vector, k=k, model=model, where=where)
+            named = None if answer.reason else set(answer.ids)
+    allowed = [
+        at
+        for at, practice in enumerate(practices)
+        if not (paper_id and practice.paper_id == paper_id) and practice.original_text not in excluded
+    ]
+    chosen, near = [practices[at] for at in allowed], cosines[allowed] if vector is not None else None
+    return most_relevant(chosen, text, near, named=named, n=n, config=config, retrieval=archive.retrieval)
+
+
+def most_relevant(
+    practices: Sequence[BestPractice],
+    text: str,
+    cosines: NDArray[np.float64] | None,
+    *,
+    named: Collection[str] | None = None,
+    n: int,
+    config: RewritingConfig,
+    retrieval: RetrievalConfig,
+) -> list[BestPractice]:
+    """Return the n most relevant by meaning and words, best score first.
+
+    `practices` are ascending by id, `cosines` (n,) those of their originals (None: words alone), `named` the nearest
+    that Chroma knows (None: all). Best practices with too distant a meaning are removed before ranks are assigned, so
+    that they displace no other. The score decides only the order of what is shown.
+    """
+    kept = [at for at in range(len(practices)) if cosines is None or cosines[at] >= config.recall_floor]
+    originals = [f"{practices[at].original_text} {' '.join(practices[at].keywords)}" for at in kept]
+    texts = indexed(pa.chunked_array([pa.array(originals, pa.string())]))
+    words = query_words(text)
+    holders = texts.holders_of([word.forms for word in words])
+    by_words = bm25(words, holders, texts.lengths, k1=retrieval.bm25_k1, b=retrieval.bm25_b)
+    rankings = [_best_first([practices[at].id for at in kept], by_words, above=0.0, most=config.recall_depth)]
+    if cosines is not None:
+        near = [at for at in kept if named is None or practices[at].id in named]
+        ids = [practices[at].id for at in near]
+        rankings.append(_best_first(ids, cosines[near], above=-1.0, most=config.recall_depth))
+    fused = reciprocal_rank_fusion(rankings, constant=retrieval.fusion_constant)
+    by_id = {practice.id: practice for practice in practices}
+    return sorted((by_id[each] for each in list(fused)[:n]), key=lambda practice: -practice.score)
+
+
+def _best_first(ids: Sequence[str], scores: NDArray[np.floating], *, above: float, most: int) -> list[str]:
+    """Return at most `most` ids with a score above `above`; ids are ascending, which decides ties."""
+    order = np.argsort(-scores, kind="stable")[:most]
+    return [ids[at] for at in order.tolist() if scores[at] > above]
 
 
 def archive_rewrite(

@@ -7,6 +7,7 @@ thresholds. Whether each sentence is supported is asked apart (`text/support.py`
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 from paper_assets.errors import InvalidInput
+from paper_assets.settings import RewritingConfig
+from paper_assets.stores.best_practices import BestPractice
 from paper_assets.stores.rewrites import Attempt, NewItem
 from paper_assets.text.cleaning import fenced
 from paper_assets.text.languages import LANGUAGES
@@ -226,3 +229,61 @@ def _language(item: NewItem) -> str:
 
 def _original(item: NewItem) -> str:
     return f"{' '.join(item.title.split())[:500]}\n\n{item.original_text[:_MOST_ORIGINAL]}"
+
+
+_BYTES_A_TOKEN = 3  # tokenizers rarely need more than one token for three bytes
+_CUT = "…"
+
+
+def example_block(examples: Sequence[BestPractice], *, config: RewritingConfig) -> str:
+    """Return the examples for the prompt, "" without any (TC6), in at most `config.example_tokens` with the fences.
+
+    The first `config.examples` are pairs of original and rewrite with their level, each text cut at a word to
+    `config.example_characters`, paragraphs kept; shorter if not all of them fit.
+    """
+    chosen = [each for each in examples if each.text.strip()][: config.examples]
+    room = config.example_tokens * _BYTES_A_TOKEN
+    shown: list[str] = []
+    for place, example in enumerate(chosen):
+        name = f"example-{place + 1}"
+        share = room // (len(chosen) - place) - _size(fenced(name, _pair(example.target_level, "", ""))) - 1
+        rewrite = _within(cut_at_word(_paragraphs(example.text), config.example_characters), share)
+        original = cut_at_word(_paragraphs(example.original_text), config.example_characters)
+        if _size(rewrite) + _size(original) > share:  # the rewrite is what is imitated, so it gets the larger part
+            rewrite = _within(rewrite, max(share * 2 // 3, share - _size(original)))
+            original = _within(original, share - _size(rewrite))
+        if rewrite:
+            shown.append(fenced(name, _pair(example.target_level, original, rewrite)))
+            room -= _size(shown[-1]) + 1
+    return "\n".join(shown)
+
+
+def _pair(level: str, original: str, rewrite: str) -> str:
+    return f"original:\n{original}\n\nrewrite for {level}:\n{rewrite}"
+
+
+def _paragraphs(text: str) -> str:
+    parts = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return "\n\n".join(part for part in parts if part)
+
+
+def cut_at_word(text: str, most: int) -> str:
+    """Return the text, cut at a word and ended by an ellipsis if it has more characters than the limit."""
+    if len(text) <= most:
+        return text
+    head = text[: max(most - len(_CUT), 0)]
+    if head and not text[len(head)].isspace():
+        head = re.sub(r"\s\S*$", "", head) or head  # a single long word is cut inside
+    return f"{head.rstrip()}{_CUT}" if head.strip() else ""
+
+
+def _within(text: str, most: int) -> str:
+    """Cut the text by bytes: a Korean letter has three."""
+    if _size(text) <= most:
+        return text
+    letters = len(text.encode("utf-8", "replace")[: max(most - len(_CUT.encode()), 0)].decode("utf-8", "ignore"))
+    return cut_at_word(text, letters + len(_CUT)) if letters else ""
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -26,12 +26,12 @@ from paper_assets.rewriting.prompts import (
     Prompt,
     actor_question,
     critic_question,
+    example_block,
     in_words,
     longest_questions,
     prompt_version,
     total,
 )
-from paper_assets.rewriting.recall import example_block
 from paper_assets.settings import RewritingConfig
 from paper_assets.stores.best_practices import BestPractice
 from paper_assets.stores.rewrite_progress import new_holder

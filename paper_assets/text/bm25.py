@@ -20,18 +20,6 @@ Held = tuple[NDArray[np.int32], NDArray[np.int32]]  # rows, ascending, and how o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimesByStem:
-    """How often each of n texts contains which stems, text by text, each text's stems sorted by name; `stems` sorted
-    too.
-    """
-
-    starts: NDArray[np.int64]  # (n + 1,): where each text begins in the next two
-    columns: NDArray[np.int32]  # numbers in `stems`
-    times: NDArray[np.int32]
-    stems: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWord:
     """A query word: the forms in which a text may contain it, and its count in the query."""
 

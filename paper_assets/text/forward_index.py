@@ -10,12 +10,13 @@ Texts are kept up to a limit; when more arrive, all are dropped. More texts than
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.text.bm25 import Held, TimesByStem, counted_pairs, words_of
+from paper_assets.text.bm25 import Held, counted_pairs, words_of
 from paper_assets.text.words import HAS_NO_BORDERS, asks, normal_forms, stem
 
 MOST_TEXTS = 200_000  # 100,000 papers, each with its title and its whole text: some 4 kB each
@@ -115,11 +116,13 @@ class IndexedTexts:
             found.append((positions.astype(np.int32), often[positions].astype(np.int32)))
         return found
 
-    def times_by_stem(self) -> TimesByStem:
-        """Count each stem in each text.
+    def times_by_stem(self) -> tuple[Any, list[str]]:
+        """Return how often each text contains each stem, as a sparse array (n, stems), and the stems.
 
         Stems are sorted by name: sums over them must not depend on the order of texts or words.
         """
+        from scipy.sparse import csr_array
+
         present, columns = np.unique(self.words, return_inverse=True)
         stem_of = [self._known.stem_of[word] for word in present.tolist()]
         stems = sorted(set(stem_of) - {""})
@@ -127,17 +130,8 @@ class IndexedTexts:
         stem_columns = np.array([place.get(one, -1) for one in stem_of], dtype=np.int32)[columns.ravel()]
         with_stem = np.flatnonzero(stem_columns >= 0)
         rows = np.repeat(np.arange(len(self)), np.diff(self.starts))[with_stem]
-        pairs = (rows << 32) | stem_columns[with_stem]
-        order = np.argsort(pairs, kind="stable")
-        first = np.flatnonzero(np.diff(pairs[order], prepend=-1))
-        times = np.add.reduceat(self.times[with_stem][order], first) if len(first) else np.zeros(0)
-        held = np.bincount(pairs[order][first] >> 32, minlength=len(self))
-        return TimesByStem(
-            starts=np.concatenate(([0], np.cumsum(held))).astype(np.int64),
-            columns=(pairs[order][first] & 0xFFFFFFFF).astype(np.int32),
-            times=times.astype(np.int32),
-            stems=stems,
-        )
+        times = self.times[with_stem].astype(np.float64)
+        return csr_array((times, (rows, stem_columns[with_stem])), shape=(len(self), len(stems))), stems
 
 
 class ForwardIndex:
@@ -168,11 +162,6 @@ class ForwardIndex:
             times=np.concatenate(nothing + [text.times for text in found]),
             _known=known,
         )
-
-    def forget(self) -> None:
-        """Empty the cache."""
-        with self._lock:
-            self._texts, self._known = {}, _Vocabulary()
 
 
 def _read(texts: list[str], known: _Vocabulary) -> dict[str, _Text]:
@@ -205,4 +194,5 @@ def indexed(texts: pa.ChunkedArray) -> IndexedTexts:
 
 def forget_texts() -> None:
     """Empty the process's index."""
-    _INDEX.forget()
+    with _INDEX._lock:
+        _INDEX._texts, _INDEX._known = {}, _Vocabulary()

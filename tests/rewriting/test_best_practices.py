@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import load_embedder
-from paper_assets.rewriting.best_practices import Archive, remove, retrieve_best_practices
+from paper_assets.rewriting.best_practices import Archive, most_relevant, remove, retrieve_best_practices
 from paper_assets.rewriting.measures import clean_keywords, copied_share, keywords_of
-from paper_assets.rewriting.recall import most_relevant
 from paper_assets.settings import RetrievalConfig, RewritingConfig
 from paper_assets.stores.best_practices import BestPractice, best_practice, best_practices
 from paper_assets.stores.chroma import VectorIndex

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from paper_assets.errors import LLMConfigError, LLMError
 from paper_assets.models.llm_config import critic_config, llm_config
 from paper_assets.rewriting.policy import LEVELS
-from paper_assets.rewriting.prompts import SUBSCORES, Critique, in_words, persona, total
-from paper_assets.rewriting.recall import cut_at_word, example_block
+from paper_assets.rewriting.prompts import (
+    SUBSCORES,
+    Critique,
+    cut_at_word,
+    example_block,
+    in_words,
+    persona,
+    total,
+)
 from paper_assets.rewriting.writing import new_item, open_writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from tests.loopback_llm import Kept, loopback_llm, says
