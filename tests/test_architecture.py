@@ -126,7 +126,7 @@ SERVICES = {
     "interpreting": {"analysis", "clients", "fulltexts", "lookup", "papers"},
     "learning": {"ratings"},
     "retrieval": {"desk_search", "search", "sides", "stance_judges"},
-    "rewriting": {"best_practices", "loop", "migration", "recall", "writing"},
+    "rewriting": {"best_practices", "loop", "migration", "writing"},
     "digests": set(),
     "setup": {"doctor", "embedding_model", "example", "fetch_hours", "language_model", "matches"}
     | {"model_reading", "profile_editing"},

@@ -19,7 +19,6 @@ from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, opened, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
-from paper_assets.stores.documents import Where
 from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.papers import (
     PaperFilters,
@@ -102,7 +101,9 @@ def search_desk(
         raise InvalidInput(f"search: limit must be from 1 to {MOST_RESULTS}, offset from 0; got {limit} and {offset}")
     filters = _filters(query, profile)
     with opened(corpus) as corpus:
-        _check_categories(corpus, query)
+        asked = [category for part in (query, *query.excluded) for category in part.categories]
+        if asked and (unknown := unknown_categories(corpus.warehouse, asked)):  # an empty answer would hide a typo
+            raise InvalidInput(f"search: category:{unknown[0]} is unknown; no stored paper has it")
         owner = profile if private else None
         return _page(corpus, query, filters, profile=profile, owner=owner, offset=offset, limit=limit)
 
@@ -154,13 +155,6 @@ def _page(
         more=offset + limit < len(allowed),
         notes=(),
     )
-
-
-def _check_categories(corpus: Corpus, query: SearchQuery) -> None:
-    """Raise InvalidInput for a category that no stored paper has: an empty answer would hide a typing error."""
-    asked = [category for part in (query, *query.excluded) for category in part.categories]
-    if asked and (unknown := unknown_categories(corpus.warehouse, asked)):
-        raise InvalidInput(f"search: category:{unknown[0]} is unknown; no stored paper has it")
 
 
 def _without(corpus: Corpus, ids: pa.Array, query: SearchQuery, profile: str | None) -> pa.Array:
@@ -245,19 +239,11 @@ def _best_documents(
     """
     by_paper: dict[str, Candidate] = {}
     compared = 0
-    where: Where = access(owner)
+    method = corpus.config.method
     for data_type in query.data_types:
         k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
-        found = search(
-            corpus,
-            query.words,
-            data_type=data_type,
-            where=where,
-            k=k,
-            method=corpus.config.method,
-            only=only,
-        )
-        if found.method == "lexical" and corpus.config.method != "lexical":
+        found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, method=method, only=only)
+        if found.method == "lexical" != method:
             notes.append(f"only words were compared: most of these documents {UNEMBEDDED}")
         compared += found.matching
         ways[found.way] = None

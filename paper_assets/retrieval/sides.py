@@ -78,10 +78,10 @@ def fetch(
                 raise
             except Exception as fault:
                 faults[in_one_line(fault)] = None
-        lists = [each.candidates for each in found.values()]
+        lists, methods = [each.candidates for each in found.values()], {each.method for each in found.values()}
         rules = Rules(
             policy=Policy(owner=caller.owner, language=plan.language, latest=_latest(corpus, found)),
-            comparable=_comparable(found),
+            comparable=methods != {"lexical"} and len(methods) == 1,  # cosines of one model; not shares of BM25
             fusion_constant=corpus.config.fusion_constant,
             max_per_source=plan.max_per_source,
         )
@@ -99,12 +99,6 @@ def in_one_line(fault: Exception) -> str:
         return str(fault)
     _log.error("a search failed unexpectedly", exc_info=fault)
     return " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
-
-
-def _comparable(found: Mapping[DataType, Found]) -> bool:
-    """Return whether scores of the collections can be compared: cosines of one model can, shares of BM25 cannot."""
-    methods = {each.method for each in found.values()}
-    return len(methods) == 1 and "lexical" not in methods
 
 
 def _latest(corpus: Corpus, found: Mapping[DataType, Found]) -> dict[str, int]:

@@ -42,10 +42,9 @@ def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge
         except ModelUnavailable as fault:
             return no_judge(str(fault))
 
-    def label(claim: str, passages: Sequence[Passage]) -> Labels:
-        return loaded().label(claim, passages)
-
-    return StanceJudge(name=model, kind="NLI cross-encoder", label=label)
+    return StanceJudge(
+        name=model, kind="NLI cross-encoder", label=lambda claim, passages: loaded().label(claim, passages)
+    )
 
 
 def nli_judge(model: NLIEncoder) -> StanceJudge:
@@ -108,21 +107,10 @@ def open_llm_judge(
     def ask(**question: Any) -> Completion[Any]:
         return model.ask(**question, deadline=deadline())
 
-    return llm_judge(ask, model=config.model, known=known, keep=lambda answers: keep(answers, config.model))
-
-
-def llm_judge(
-    ask: AskModel,
-    *,
-    model: str,
-    known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
-    keep: Callable[[Mapping[str, str]], None] = lambda answers: None,
-) -> StanceJudge:
-    """Judge by `ask`. Several questions run at once; after a failure no further ones are started."""
     return StanceJudge(
-        name=model,
+        name=config.model,
         kind="language model",
-        label=partial(_label, ask=ask, model=model, known=known, keep=keep),
+        label=partial(_label, ask=ask, model=config.model, known=known, keep=keep),
     )
 
 
@@ -133,8 +121,9 @@ def _label(
     ask: AskModel,
     model: str,
     known: Callable[[Sequence[str]], Mapping[str, str]],
-    keep: Callable[[Mapping[str, str]], None],
+    keep: Callable[[Mapping[str, str], str], None],
 ) -> Labels:
+    """Label by `ask`. Several questions run at once; after a failure no further ones are started."""
     claim = " ".join(claim.split())[:_LONGEST_CLAIM]
     texts = [passage.text[:_MOST_CHARACTERS] for passage in passages]
     keys = {at: _key(claim, texts[at], model) for at, passage in enumerate(passages) if not passage.private}
@@ -158,7 +147,7 @@ def _label(
                 except LLMError as fault:
                     faults.append(fault)
                     continue
-                keep({key: answer for key, answer in found.items() if answer != "null"})
+                keep({key: answer for key, answer in found.items() if answer != "null"}, model)
                 answers |= found
             if faults:
                 break  # further questions would probably fail too

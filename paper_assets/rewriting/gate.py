@@ -207,13 +207,8 @@ def held_back(item: RewriteItem, attempt: Attempt) -> tuple[str, ...]:
 
 def hold_reasons(attempt: Attempt, accepted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the same reasons for a given set of accepted claims."""
-    return (*attempt.stopped, *claim_reason(attempt.unsupported, accepted))
-
-
-def claim_reason(claims: Sequence[str], accepted: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the reason for claims that were not accepted; () without any."""
-    left = unaccepted(claims, accepted)
-    return (f"not in the original: {listed(left)}",) if left else ()
+    left = unaccepted(attempt.unsupported, accepted)
+    return (*attempt.stopped, *([f"not in the original: {listed(left)}"] if left else []))
 
 
 def unusable(text: str, original: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 A fingerprint covers every stored row that a digest reads, and some that it does not: with an equal fingerprint the
 pages are equal, with another one they may be, and making them again touches no file. To add something that a digest
-reads, add its rows to `_ROWS`.
+reads, add its rows to `_PARTS`.
 """
 
 import json
@@ -29,8 +29,48 @@ class DigestMade:
     version: str
 
 
-# A digest compares its list with the one before and with the one that it replaced, so it reads three rankings.
-_ROWS = """
+# Tables by profile and day. A digest compares its list with the one before and with the one that it replaced.
+_OF_BOTH_DAYS = {1: "ranking_sets", 2: "rankings", 3: "candidates", 4: "candidate_sets"}
+_OF_DAY = {5: "previous_ranking_sets", 6: "previous_rankings", 8: "retrieval_sets", 9: "rewrite_sets"}
+_OF_ITEM = {10: "rewrite_items", 11: "rewrite_attempts", 12: "rewrite_decisions"}
+_PARTS = (
+    *(
+        f"""
+        select reads.day, reads.profile, {part} as part, hash(stored) as value
+        from reads
+        join {table} as stored on stored.profile = reads.profile and stored.day = of_day
+        """  # noqa: S608  # names of ours
+        for part, table in _OF_BOTH_DAYS.items()
+    ),
+    *(
+        f"select day, profile, {part}, hash(stored) from asked join {table} as stored using (day, profile)"  # noqa: S608
+        for part, table in _OF_DAY.items()
+    ),
+    *(
+        f"select day, profile, {part}, hash(stored) from items join {table} as stored using (item)"  # noqa: S608
+        for part, table in _OF_ITEM.items()
+    ),
+    """
+    select asked.day, asked.profile, 7, hash(arg_max(content, place) ->> '$.keywords.exclude.hard')
+    from asked
+    join profile_versions as stored on stored.profile = asked.profile
+    group by asked.day, asked.profile
+    having coalesce(arg_max(content, place) ->> '$.keywords.exclude.hard', '[]') <> '[]'
+    """,
+    """
+    select items.day, items.profile, 13, hash(stored)
+    from items
+    join rewrite_items using (item)
+    join accepted_claims as stored using (paper_id)
+    """,
+    "select ids.day, ids.profile, 14, value from ids join hashed using (paper_id)",
+    """
+    select distinct asked.day, asked.profile, 15, 1::ubigint
+    from asked
+    semi join day_listings on day_listings.day = asked.day and day_listings.papers is not null
+    """,
+)
+_ROWS = f"""
     with keys as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile),
     asked as (from keys semi join ranking_sets using (day, profile)),
     reads as (
@@ -51,67 +91,12 @@ _ROWS = """
             unnest($named::varchar[]) as paper_id
     ),
     hashed as (select paper_id, hash(papers) as value from papers semi join ids using (paper_id)),
-    parts as (
-        select reads.day, reads.profile, 1 as part, hash(stored) as value
-        from reads
-        join ranking_sets as stored on stored.profile = reads.profile and stored.day = of_day
-        union all
-        select reads.day, reads.profile, 2, hash(stored)
-        from reads
-        join rankings as stored on stored.profile = reads.profile and stored.day = of_day
-        union all
-        select reads.day, reads.profile, 3, hash(stored)
-        from reads
-        join candidates as stored on stored.profile = reads.profile and stored.day = of_day
-        union all
-        select reads.day, reads.profile, 4, hash(stored)
-        from reads
-        join candidate_sets as stored on stored.profile = reads.profile and stored.day = of_day
-        union all
-        select asked.day, asked.profile, 5, hash(stored)
-        from asked
-        join previous_ranking_sets as stored on stored.profile = asked.profile and stored.day = asked.day
-        union all
-        select asked.day, asked.profile, 6, hash(stored)
-        from asked
-        join previous_rankings as stored on stored.profile = asked.profile and stored.day = asked.day
-        union all
-        select asked.day, asked.profile, 7, hash(arg_max(content, place) ->> '$.keywords.exclude.hard')
-        from asked
-        join profile_versions as stored on stored.profile = asked.profile
-        group by asked.day, asked.profile
-        having coalesce(arg_max(content, place) ->> '$.keywords.exclude.hard', '[]') <> '[]'
-        union all
-        select asked.day, asked.profile, 8, hash(stored)
-        from asked
-        join retrieval_sets as stored on stored.profile = asked.profile and stored.day = asked.day
-        union all
-        select asked.day, asked.profile, 9, hash(stored)
-        from asked
-        join rewrite_sets as stored on stored.profile = asked.profile and stored.day = asked.day
-        union all
-        select items.day, items.profile, 10, hash(stored) from items join rewrite_items as stored using (item)
-        union all
-        select items.day, items.profile, 11, hash(stored) from items join rewrite_attempts as stored using (item)
-        union all
-        select items.day, items.profile, 12, hash(stored) from items join rewrite_decisions as stored using (item)
-        union all
-        select items.day, items.profile, 13, hash(stored)
-        from items
-        join rewrite_items using (item)
-        join accepted_claims as stored using (paper_id)
-        union all
-        select distinct asked.day, asked.profile, 15, 1::ubigint
-        from asked
-        semi join day_listings on day_listings.day = asked.day and day_listings.papers is not null
-        union all
-        select ids.day, ids.profile, 14, value from ids join hashed using (paper_id)
-    )
+    parts as ({" union all ".join(_PARTS)})
     select profile, day, part, count(*), sum(value::hugeint)::varchar
     from parts
     group by profile, day, part
     order by profile, day, part
-"""
+"""  # noqa: S608
 
 
 def inputs_of_digests(
