@@ -92,9 +92,7 @@ class Clients:
 
     @property
     def hosts(self) -> KnownHosts:
-        """Return the hosts that a caller's URL may name: known ones, the configured address of arXiv's PDFs, and the
-        hosts of the sources of days.
-        """
+        """Return the hosts that a caller's URL may name: known ones, that of arXiv's PDFs, and those of the sources."""
         chosen = (host for source in sources_of_days(self.settings) for host in source.hosts)
         return known_hosts((*self.settings.known_hosts, self.settings.arxiv_pdf_url, *chosen))
 

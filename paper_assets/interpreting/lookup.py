@@ -133,9 +133,7 @@ class FetchedPaper:
 
 
 def find(clients: Clients, named: NamedPaper | Title, left: SecondsLeft) -> FetchedPaper:
-    """Look up a paper. Raises PaperNotFound, RateLimited, NetworkError, IncompleteFeed, RefusedKey, InvalidInput,
-    StoreError.
-    """
+    """Look up a paper. Raises PaperNotFound, SourceError, RefusedKey, InvalidInput, StoreError."""
     if isinstance(named, Title):
         return _by_title(clients, named.text, left)
     if named.paper_id.source == SEMANTIC_SCHOLAR.prefix:

@@ -416,9 +416,7 @@ def hub_has(name: str, *, kind: str, instead: str) -> bool:
 
 
 def require_in_cache(name: str, *, kind: str, instead: str) -> None:
-    """Raise ModelUnavailable, with the command that downloads it, unless the model is in the local cache. Sends no
-    request.
-    """
+    """Raise ModelUnavailable, with the command that downloads it, unless the model is in the local cache."""
     from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(name, "config.json"), str):

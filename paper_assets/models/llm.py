@@ -65,9 +65,7 @@ def _empty(schema: type[BaseModel], text: str) -> ValidationError:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of an answer, the last first: the whole text, or else what it contains outside of
-    reasoning.
-    """
+    """Yield the JSON objects of an answer, the last first: the whole text, or else those outside of reasoning."""
     text = text.strip().removeprefix("\ufeff").strip()
     with suppress(ValueError, RecursionError):
         whole = json.loads(text)

@@ -247,9 +247,7 @@ def _answer(config: LLMConfig, prompt: Prompt, *, timeout: float) -> Mapping[str
 
 @cache
 def _tls() -> "ssl.SSLContext":
-    """Cache the TLS context: reading the machine's certificates takes 20 to 90 ms, more than an exchange with a near
-    server.
-    """
+    """Cache the TLS context: reading the machine's certificates takes 20 to 90 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()

@@ -137,9 +137,7 @@ def written_plan(plan: Plan, answer: Mapping[str, Any], *, caller: Caller) -> di
 
 
 def has_failed(answer: Mapping[str, Any]) -> bool:
-    """Return whether a side was not searched, a stance not judged or an answer not written for a temporary reason:
-    retrying may help.
-    """
+    """Return whether something failed for a temporary reason (a search, a judge, the writing): retrying may help."""
     parts = (answer.get("stance") or {}, answer.get("answer") or {})
     return any(side["error"] for side in answer["sides"]) or any(part.get("failed") for part in parts)
 

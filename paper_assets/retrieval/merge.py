@@ -51,9 +51,7 @@ class Policy:
 
 
 def refusals(metadatas: Iterable[Mapping[str, Any]], policy: Policy) -> list[str | None]:
-    """Return for each document why it is refused, or None. A private document of another owner reveals nothing about
-    versions.
-    """
+    """Return for each document why it is refused, or None. Another owner's document reveals nothing about versions."""
     documents = list(metadatas)
     reasons = [_refusal(document, policy) for document in documents]
     seen = _newest(document for document, reason in zip(documents, reasons, strict=True) if reason != PRIVATE)

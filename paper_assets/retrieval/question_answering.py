@@ -373,9 +373,7 @@ def _supported(
 
 
 def verbatim(quote: str, text: str) -> str | None:
-    """Return the quoted words as the text has them; None if they do not occur there, or are too few to prove
-    anything.
-    """
+    """Return the quoted words as the text has them; None if they are not there, or too few to prove anything."""
     if quoted_sentence(quote, text) is None or len(quote.strip()) < _SHORTEST_QUOTE:
         return None
     wanted = " ".join(quote.split()).strip(" \"'“”‘’.…")

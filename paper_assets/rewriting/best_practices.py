@@ -53,9 +53,7 @@ _EMBEDDED_AT_ONCE = 500  # batch size: what a kill can make necessary to embed a
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where best practices are stored and how they are found. Without an embedder, recall uses words alone and nothing
-    is archived.
-    """
+    """Where best practices are stored and found. Without an embedder nothing is archived, and words recall."""
 
     warehouse: Warehouse
     index: VectorIndex
@@ -273,9 +271,7 @@ def masked(practice: BestPractice) -> BestPractice:
 
 
 def remove(archive: Archive, identifier: str) -> str | None:
-    """Remove a best practice from the table and from Chroma; return why Chroma still holds it, if it does. Raises
-    InvalidInput.
-    """
+    """Remove a best practice; return why Chroma still holds it, if it does. Raises InvalidInput."""
     try:
         remove_best_practice(archive.warehouse, archive.collection, identifier)
     except InvalidInput:

@@ -121,9 +121,7 @@ def status_in_words(item: RewriteItem, *, config: RewritingConfig) -> str:
 
 
 def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
-    """Make the kept rewrite the document of its paper and level; False if it already is, or if the paper has a newer
-    version or was removed.
-    """
+    """Make the kept rewrite the document of its paper and level; False if it is, or the paper is newer or gone."""
     paper = find_paper(warehouse, item.paper_id)
     if paper is None or paper.version > item.version:
         return False

@@ -121,9 +121,7 @@ def open_writer(
     config: RewritingConfig,
     model: str | None = None,
 ) -> Writer:
-    """Return the writer for the language model of the environment (I3), with a fresh budget; without one, asking it
-    raises the reason.
-    """
+    """Return the writer for the configured language model (I3); without one, asking it raises the reason."""
     try:
         provider = llm_config(environ, model=model)
         critic = critic_config(environ, actor=provider)

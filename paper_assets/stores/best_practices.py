@@ -47,9 +47,7 @@ def best_practices(
     min_score: int | None = None,
     keyword: str | None = None,
 ) -> list[BestPractice]:
-    """Return the matching best practices, newest first; `keyword` is a substring of one of their keywords,
-    case-insensitive.
-    """
+    """Return the matching best practices, newest first; `keyword` is a part of one of their keywords."""
     rows = warehouse.table(
         """
         select * exclude (collection, text_hash)

@@ -211,9 +211,7 @@ def _read(warehouse: Warehouse, profile: str, *, only_last: bool) -> list[Rating
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredModel:
-    """Represent the weights of a linear model of a profile, what it was trained on (`inputs`), and its evaluation
-    (`proof`).
-    """
+    """Represent a profile's linear model, what it was trained on (`inputs`), and its evaluation (`proof`)."""
 
     profile: str
     inputs: str

@@ -276,9 +276,7 @@ class DayChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Describe what an answer would remove: the number of papers, of those that the source has listed for the day or in
-    it.
-    """
+    """Describe what an answer would remove: papers, of those that the source listed for the day or in it."""
 
     stored: int
     removed: int

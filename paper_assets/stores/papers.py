@@ -293,9 +293,7 @@ def unknown_categories(warehouse: Warehouse, categories: Sequence[str]) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Report the content of the warehouse: papers (`undated`: of unknown day), vectors by model, rankings by
-    profile.
-    """
+    """Report the warehouse's content: papers (`undated`: of no known day), vectors by model, rankings by profile."""
 
     papers: int
     undated: int

@@ -133,9 +133,7 @@ def read_people(file: Path) -> tuple[Person, ...]:
 
 
 def add_person(file: Path, name: str, profiles: Sequence[str]) -> str:
-    """Add a person with access to these profiles and return their token, which is not stored. Raises InvalidInput,
-    StoreUnwritable.
-    """
+    """Add a person and return their token, which is not stored. Raises InvalidInput, StoreUnwritable."""
     if not PROFILE_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise InvalidInput(f"{name[:60]!r} cannot be a name: small letters, digits, - and _ only")
     if not profiles:
@@ -170,9 +168,7 @@ def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
 
 
 def forget_profile_of_people(file: Path, profile: str) -> None:
-    """Take a profile away from everyone with access to it; a person left without one loses access. Raises InvalidInput,
-    StoreUnwritable.
-    """
+    """Take a profile away from everyone; who has none left loses access. Raises InvalidInput, StoreUnwritable."""
     version, people = file_version(file), read_people(file)
     if any(profile in person.profiles for person in people):
         left = [replace(person, profiles=person.profiles - {profile}) for person in people]

@@ -24,9 +24,7 @@ Spans = Mapping[str, tuple[date, date]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRanking:
-    """Represent a profile's ranking of a day: a header (JSON values) and all scored papers by rank
-    (`ranking_schema()`).
-    """
+    """A profile's ranking of a day: a header (JSON values) and all scored papers by rank (`ranking_schema()`)."""
 
     day: date
     profile: str
@@ -290,9 +288,7 @@ def latest_ranking_day(warehouse: Warehouse, profile: str, *, until: date | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfPaper:
-    """Represent the outcome for a paper on one day: removed by a filter for `reason`, or ranked; `shown`: in the
-    list.
-    """
+    """What became of a paper on one day: removed by a filter for `reason`, or ranked; `shown`: in the list."""
 
     day: date
     reason: str | None
@@ -384,9 +380,7 @@ def ranked_between(warehouse: Warehouse, profile: str, first: date, last: date) 
 
 
 def stored_inputs(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, tuple[str, str | None]]]:
-    """Return fingerprints of candidates and ranking (None: no ranking) by profile and day, for the days that have
-    any.
-    """
+    """Return the fingerprints of candidates and ranking (None: no ranking) by profile and day."""
     return _of_spans(
         warehouse,
         spans,
@@ -420,9 +414,7 @@ def shown_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, fro
 
 
 def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, dict[str, str]]:
-    """Return the papers in the profile's lists of some days by rank, by day, for those that have a list with papers;
-    each with the interest that it is nearest to.
-    """
+    """Return the papers of the profile's lists by day and rank, each with the interest that it is nearest to."""
     rows = warehouse.rows(
         """
         select day, list((paper_id, coalesce(nearest, '')) order by rank)
@@ -487,9 +479,7 @@ def passed_ids(warehouse: Warehouse, day: date, profile: str) -> frozenset[str]:
 
 
 def new_in_window(warehouse: Warehouse, day: date, profile: str) -> int:
-    """Return how many papers of the day's window the profile's list before it did not have in its window, whatever day
-    they were submitted.
-    """
+    """Return how many papers of the day's window the profile's list before it did not have in its window."""
     before = warehouse.value("select max(day) from candidate_sets where profile = ? and day < ?", [profile, day])
     # The day of the earlier list is a parameter: as a subquery it would have all days read.
     new: int = warehouse.value(

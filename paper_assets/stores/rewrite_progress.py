@@ -190,9 +190,7 @@ def keep_decision(
 
 
 def decided_items(warehouse: Warehouse, *, since: datetime) -> list[str]:
-    """Return items without outcome with a decision at `since` or later, whether or not a profile requests them; the
-    oldest decision first.
-    """
+    """Return unfinished items with a decision at `since` or later, the oldest decision first."""
     return warehouse.column(
         """
         select item

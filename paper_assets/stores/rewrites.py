@@ -42,9 +42,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewItem:
-    """Represent a paper to be rewritten for a level. `item` is a hash of everything that defines the task; `language`
-    is ISO 639-1.
-    """
+    """A paper to be rewritten for a level. `item` hashes everything that defines the task; `language` is ISO 639-1."""
 
     item: str
     paper_id: str
@@ -186,9 +184,7 @@ def items_of(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[t
 
 
 def rewrites_of(warehouse: Warehouse, *, profile: str, day: date | None = None) -> list[RewriteItem]:
-    """Return what a profile requested on `day` (None: on any), in the order of the ranking, newest day first; each
-    once.
-    """
+    """Return what a profile requested on `day` (None: on any) by rank, newest day first; each once."""
     sets = warehouse.column(
         """
         select items

@@ -200,18 +200,14 @@ def key_sentence(abstract: str) -> str:
 
 
 def contribution(sentences: Sequence[str]) -> int | None:
-    """Return the position of the first sentence, readable alone, that says what the authors propose, else what they do;
-    None if there is none.
-    """
+    """Return the first sentence, readable alone, that says what the authors propose, else what they do."""
     alone = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST and not _refers_back(each)]
     found = (at for matches in (announces, _STATES.search) for at in alone if matches(sentences[at]))
     return next(found, None)
 
 
 def best_sentence(sentences: Sequence[str]) -> int:
-    """Return the position of the sentence that states the contribution; if there is none, of the one that most likely
-    states the idea, which refers back only if need be.
-    """
+    """Return the sentence that states the contribution; else the one that most likely states the idea."""
     if (found := contribution(sentences)) is not None:
         return found
     worth = [at for at, each in enumerate(sentences) if len(each) >= _SHORTEST] or range(len(sentences))

@@ -48,9 +48,7 @@ def language_of(text: str) -> str | None:
 
 
 def is_in_language(text: str, language: str) -> bool:
-    """Return whether a text, and each longer paragraph of it, is in this language; for a short text only its script
-    counts.
-    """
+    """Return whether a text and each longer paragraph is in this language; of a short text only the script counts."""
     latin = [letter.isascii() or "À" <= letter <= "ɏ" for letter in text if letter.isalpha()]
     share = sum(latin) / max(len(latin), 1)  # a Korean summary holds many English terms, an English one no Korean ones
     if latin and (share > _MOST_LATIN if language in _OTHER_SCRIPTS else share < 0.5):

@@ -364,9 +364,7 @@ def _accented(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4_096)
 def _formula(source: str) -> Element | None:
-    """Convert a formula to MathML with only the elements and attributes of `_TAGS` and `_ATTRIBUTES`; None if
-    unreadable.
-    """
+    """Convert a formula to MathML with only the elements of `_TAGS` and `_ATTRIBUTES`; None if unreadable."""
     if len(source) > _LONGEST_FORMULA or _UNSUPPORTED.search(source) or _depth(source) > _DEEPEST:
         return None
     if len(_PROSE.findall(source)) >= 2:  # dollars that do not belong together, with a sentence between them

@@ -167,9 +167,7 @@ def word_forms(word: str) -> list[str]:
 
 
 def _single_spaced(text: str) -> str:
-    """Replace runs of spaces by one, in ASCII; with numpy, because str.replace and re take twice as long on whole
-    papers.
-    """
+    """Replace runs of spaces by one, in ASCII; numpy takes half the time of str.replace and re on whole papers."""
     letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
     keep = np.ones(len(letters), dtype=bool)
     keep[1:] = (letters[1:] != ord(" ")) | (letters[:-1] != ord(" "))
