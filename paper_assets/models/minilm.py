@@ -131,8 +131,7 @@ def vector_sum(weights: dict[str, np.ndarray], ids: np.ndarray) -> np.ndarray:
     functions = SimpleNamespace(
         embedding=_embedding, linear=_linear, layer_norm=_layer_norm, gelu=_gelu, attention=_attention
     )
-    found: np.ndarray = token_vectors(weights, ids[None], functions)[0].sum(0)
-    return found
+    return token_vectors(weights, ids[None], functions)[0].sum(0)
 
 
 def _embedding(words: np.ndarray, positions: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -351,8 +351,7 @@ def share_of_best(scores: Floats, earlier: Floats | None, highest: HighestScores
     every = scores if earlier is None else np.concatenate([scores, np.nan_to_num(earlier)], axis=1)
     count = every.shape[1]
     mean = np.sort(every, axis=1)[:, ::-1][:, : highest.papers].sum(axis=1) / highest.papers
-    shares: Floats = scores / ((count * mean + highest.weight * highest.usual) / (count + highest.weight))[:, None]
-    return shares
+    return scores / ((count * mean + highest.weight * highest.usual) / (count + highest.weight))[:, None]
 
 
 def standardized(cosines: Floats, usual: Cosines) -> Floats:
@@ -369,8 +368,7 @@ def standardized(cosines: Floats, usual: Cosines) -> Floats:
     variance = ((np.sort((cosines - mean[:, None]) ** 2, axis=1)).sum(axis=1) + usual.weight * usual_variance) / (
         papers + usual.weight
     )
-    z: Floats = (cosines - mean[:, None]) / np.sqrt(variance)[:, None]
-    return z
+    return (cosines - mean[:, None]) / np.sqrt(variance)[:, None]
 
 
 def library_judged(

@@ -69,15 +69,13 @@ def has_project_page(table: pa.Table, *, among: Bools) -> Bools:
 
 
 def _may_name_page(texts: pa.ChunkedArray) -> Bools:
-    named: Bools = pc.match_substring_regex(texts, _MAY_NAME_PAGE, ignore_case=True).fill_null(False).to_numpy()
-    return named
+    return pc.match_substring_regex(texts, _MAY_NAME_PAGE, ignore_case=True).fill_null(False).to_numpy()
 
 
 def among(table: pa.Table, paper_ids: Iterable[str]) -> Bools:
     """Return (n,) whether each paper's id is one of `paper_ids`."""
     value_set = pa.array(list(paper_ids), type=pa.string())
-    is_among: Bools = pc.is_in(table.column("paper_id"), value_set=value_set).to_numpy()
-    return is_among
+    return pc.is_in(table.column("paper_id"), value_set=value_set).to_numpy()
 
 
 Details = dict[int, str]
@@ -251,8 +249,7 @@ def filter_papers(table: pa.Table, criteria: FilterCriteria) -> pa.Table:
 
 def shown_before(judged: pa.Table) -> list[str]:
     """Return the ids of the papers that ALREADY_SHOWN removed, from the rows of `filter_papers`."""
-    ids: list[str] = judged.filter(pc.equal(judged.column("reason"), "ALREADY_SHOWN")).column("paper_id").to_pylist()
-    return ids
+    return judged.filter(pc.equal(judged.column("reason"), "ALREADY_SHOWN")).column("paper_id").to_pylist()
 
 
 def _where(removed: NDArray[np.bool_]) -> Details:

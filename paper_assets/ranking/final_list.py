@@ -114,8 +114,7 @@ class Scored:
         """Whether each paper may be in the list (n,); a relevance of 0 means that the reader avoids its topic."""
         if self.floor is None:
             return np.ones(len(self.bonus), dtype=bool)
-        reached: Bools = (self.relevance >= self.floor) & (self.relevance > 0)
-        return reached
+        return (self.relevance >= self.floor) & (self.relevance > 0)
 
     @property
     def likely(self) -> Bools:
@@ -128,8 +127,7 @@ class Scored:
         """Return the match (n,) from the final scores (n,), without the constant that all papers share."""
         relevance = self.relevance
         rest = final - self.weights[_RELEVANCE] * relevance
-        match: Floats = log_odds(np.minimum(relevance, self.probability_cap or 1.0)) + self.preference_weight * rest
-        return match
+        return log_odds(np.minimum(relevance, self.probability_cap or 1.0)) + self.preference_weight * rest
 
     def with_relevance(self, relevance: Floats) -> "Scored":
         """Return the same papers with another relevance (n,)."""

@@ -203,5 +203,4 @@ def _embedded(candidates: pa.Table, queries: InterestQueries, *, embed: Embed | 
 def _as_json(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a caller's record as JSON values: anything else becomes text, NaN and infinity become null."""
     text = json.dumps(dict(record), default=str, skipkeys=True)
-    copied: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
-    return copied
+    return json.loads(text, parse_constant=lambda _: None)

@@ -39,8 +39,7 @@ def learned_of(row: Mapping[str, Any]) -> float:
 
 def probability_of(row: Mapping[str, Any]) -> float:
     """Return the probability by which a row was ordered: its relevance plus what was learned from ratings."""
-    probability: float = row["semantic_relevance"] + learned_of(row)
-    return probability
+    return row["semantic_relevance"] + learned_of(row)
 
 
 def level_of_row(row: Mapping[str, Any], header: Mapping[str, Any]) -> Level | None:

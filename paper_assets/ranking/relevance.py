@@ -437,8 +437,7 @@ def _best(judged: Judged) -> NDArray[np.intp]:
 def _says_anything(judged: Judged) -> NDArray[np.bool_]:
     """Return (n,) whether the cosine or term score of any interest is above 0."""
     parts = [np.nan_to_num(part) for part in (judged.meaning, judged.words) if part is not None]
-    above_zero: NDArray[np.bool_] = np.any([(part > 0).any(axis=0) for part in parts], axis=0)
-    return above_zero
+    return np.any([(part > 0).any(axis=0) for part in parts], axis=0)
 
 
 def without_interests(values: Floats) -> Relevance:

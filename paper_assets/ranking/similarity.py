@@ -76,15 +76,13 @@ def similarity_to_best(vectors: NDArray[np.float32], logits: Floats, *, most: in
 
 def _best(vectors: NDArray[np.float32], logits: Floats, most: int) -> NDArray[np.intp]:
     """Return the rows of the `most` highest logits (n,); equal ones are ordered by vector, not by position."""
-    best: NDArray[np.intp] = np.lexsort((vectors[:, 0], -np.round(logits, _DECIMALS)))[:most]
-    return best
+    return np.lexsort((vectors[:, 0], -np.round(logits, _DECIMALS)))[:most]
 
 
 def _copies(vectors: NDArray[np.float32], paper: np.intp) -> NDArray[np.intp]:
     """Return the rows of the papers with the same vector as row `paper`, including that row."""
     alike = np.flatnonzero(vectors[:, 0] == vectors[paper, 0])
-    copies: NDArray[np.intp] = alike[(vectors[alike] == vectors[paper]).all(axis=1)]
-    return copies
+    return alike[(vectors[alike] == vectors[paper]).all(axis=1)]
 
 
 def _units(vectors: NDArray[np.float32]) -> Floats:

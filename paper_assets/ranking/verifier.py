@@ -139,8 +139,7 @@ def points_of(grades: NDArray[np.float64], right: float) -> NDArray[np.float64]:
     right = min(max(right, 0.5), 0.99)
     most = min(math.log(right / (1 - right)), _MOST_POINTS)
     known = np.nan_to_num(grades, nan=0.0).astype(int)
-    points: NDArray[np.float64] = np.where(np.isnan(grades), 0.0, most * np.array(_PARTS)[known])
-    return points
+    return np.where(np.isnan(grades), 0.0, most * np.array(_PARTS)[known])
 
 
 def grade_papers(

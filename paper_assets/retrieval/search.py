@@ -106,8 +106,7 @@ class _Matching:
 
     @property
     def embedded(self) -> NDArray[np.bool_]:
-        embedded: NDArray[np.bool_] = self.places.is_valid().to_numpy()
-        return embedded
+        return self.places.is_valid().to_numpy()
 
 
 def search(

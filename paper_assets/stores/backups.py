@@ -399,8 +399,7 @@ class _Source:
     def value(self, query: str) -> int | None:
         """Return the number that answers the query; None if it cannot be read."""
         found = self._result(query, {})
-        value: int | None = found.column(0)[0].as_py() if found is not None and len(found) else None
-        return value
+        return found.column(0)[0].as_py() if found is not None and len(found) else None
 
     def _result(self, query: str, params: Mapping[str, int]) -> pa.Table | None:
         try:

@@ -280,12 +280,11 @@ def count_documents(warehouse: Warehouse, data_type: DataType, where: Where | No
 def count_matching_documents(connection: DuckDBPyConnection, data_type: DataType, where: Where | None) -> int:
     """Return `count_documents` on an open connection."""
     condition = condition_of(where)
-    count: int = value_of(
+    return value_of(
         connection,
         f"select count(*) from retrievable where data_type = ? and not withdrawn and {condition.sql}",  # noqa: S608
         [data_type, *condition.parameters],
     )
-    return count
 
 
 @cache

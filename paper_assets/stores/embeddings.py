@@ -226,8 +226,7 @@ def vectors_between(
 
 
 def _dimension(connection: DuckDBPyConnection, model: str) -> int | None:
-    dimension: int | None = value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model])
-    return dimension
+    return value_of(connection, "select len(vector) from embeddings where model = ? limit 1", [model])
 
 
 def _matrix(vectors: pa.ListArray) -> np.ndarray:

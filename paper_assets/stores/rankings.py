@@ -482,7 +482,7 @@ def new_in_window(warehouse: Warehouse, day: date, profile: str) -> int:
     """Return how many papers of the day's window the profile's list before it did not have in its window."""
     before = warehouse.value("select max(day) from candidate_sets where profile = ? and day < ?", [profile, day])
     # The day of the earlier list is a parameter: as a subquery it would have all days read.
-    new: int = warehouse.value(
+    return warehouse.value(
         """
         select count(*)
         from (select paper_id from candidates where day = $day and profile = $profile)
@@ -490,7 +490,6 @@ def new_in_window(warehouse: Warehouse, day: date, profile: str) -> int:
         """,
         {"day": day, "profile": profile, "before": before},
     )
-    return new
 
 
 def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:

@@ -114,7 +114,7 @@ def begin(connection: DuckDBPyConnection, items: Sequence[NewItem], *, now: date
 
 def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
     """Check whether the item is open, has `attempt` attempts, and none was accepted."""
-    holds: bool = value_of(
+    return value_of(
         connection,
         """
         select
@@ -124,7 +124,6 @@ def is_last(connection: DuckDBPyConnection, item: str, attempt: int) -> bool:
         """,
         {"item": item, "attempt": attempt},
     )
-    return holds
 
 
 def _unclaim(connection: DuckDBPyConnection, item: str) -> None:

@@ -112,8 +112,7 @@ class Warehouse:
             return answer()
         if question not in self.answers:
             self.answers[question] = answer()
-        known: _Answer = self.answers[question]
-        return known
+        return self.answers[question]
 
     @contextmanager
     def writing(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:

@@ -71,8 +71,7 @@ class IndexedTexts:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of words in each text (n,)."""
-        lengths: NDArray[np.int64] = np.diff(np.concatenate(([0], np.cumsum(self.times, dtype=np.int64)))[self.starts])
-        return lengths
+        return np.diff(np.concatenate(([0], np.cumsum(self.times, dtype=np.int64)))[self.starts])
 
     def normal(self, positions: NDArray[np.intp]) -> list[str]:
         """Return the normal forms of some of the texts."""

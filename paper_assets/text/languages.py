@@ -43,8 +43,7 @@ def language_of(text: str) -> str | None:
     letters = re.sub(r"[^\w\s]|[\d_]", " ", text)
     if sum(letter.isalpha() for letter in letters) < _FEWEST_LETTERS:
         return None
-    code: str = _identifier().classify(letters)[0]
-    return code
+    return _identifier().classify(letters)[0]
 
 
 def is_in_language(text: str, language: str) -> bool:
