@@ -337,7 +337,7 @@ def _analysis(
     head, content = head_of(paper.paper), (paper.content or "").strip()
     if not content and not paper.paper.abstract.strip():
         raise InvalidInput("paper: there is neither content nor abstract to analyze")
-    most_bytes = 3 * (_prompt_tokens(config) - _AROUND) - len(head.encode("utf-8", "replace"))
+    most_bytes = 3 * (prompt_room(config, config.most_prompt_tokens) - _AROUND) - len(head.encode("utf-8", "replace"))
     if most_bytes < (3 * _LEAST_TOKENS if content else 0):
         limit = "OLLAMA_NUM_CTX" if config.provider == "ollama" else "the longest prompt"
         raise LLMConfigError(f"{limit} leaves no space for a paper beside the instructions; set it to 16384 or more")
@@ -478,11 +478,6 @@ def _written(notes: Notes) -> str:
         for name, lines in notes.model_dump().items()
         if lines
     )
-
-
-def _prompt_tokens(config: LLMConfig) -> int:
-    """Return the tokens of one prompt, as the LLM client limits them."""
-    return prompt_room(config, config.most_prompt_tokens)
 
 
 def _from_step(clients: Clients, first: int, *, of: int = 0) -> Clients:

@@ -178,14 +178,12 @@ def _from_another(
         except (SourceError, RefusedKey):
             continue
         if other is not None:
-            record = _record(source, other)
-            return record if named.version is None else replace(record, paper=_in_version(record.paper, named.version))
+            record, asked = _record(source, other), named.version
+            if asked is None:
+                return record
+            address = pdf_address(record.paper.paper_id, asked)
+            return replace(record, paper=replace(record.paper, version=asked, pdf_url=address))
     raise failure
-
-
-def _in_version(paper: Paper, version: int) -> Paper:
-    """Set the requested version on an arXiv paper that another source knows."""
-    return replace(paper, version=version, pdf_url=pdf_address(paper.paper_id, version))
 
 
 def _by_scholar_id(clients: Clients, paper_id: PaperId, left: SecondsLeft) -> FetchedPaper:

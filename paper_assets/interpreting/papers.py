@@ -60,7 +60,8 @@ def merged(
         earlier = list(papers.values())
         by_id: dict[str, SourceRecord] = {}
         for record in records:
-            twin = None if is_arxiv_id(record.paper.paper_id) else _titled(earlier, record.paper.title)
+            same = (each for each in earlier if same_title(each.title, record.paper.title))
+            twin = None if is_arxiv_id(record.paper.paper_id) else next(same, None)
             by_id.setdefault((twin or record.paper).paper_id, record)
         papers = {paper_id: record.paper for paper_id, record in by_id.items()} | papers
         lists_by_id.append(by_id)
@@ -90,10 +91,6 @@ def wrote(author: str, authors: Sequence[str]) -> bool:
     if " " not in (asked := name_form(author)):
         return any(form.endswith(f" {asked}") or form == asked for form in name_forms(authors))
     return bool(maybe_same_person(authors, [author]).any())
-
-
-def _titled(papers: Sequence[Paper], title: str) -> Paper | None:
-    return next((paper for paper in papers if same_title(paper.title, title)), None)
 
 
 def _candidate(paper: Paper, place: int) -> Candidate:

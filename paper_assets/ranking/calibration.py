@@ -438,15 +438,13 @@ def probability(logits: Floats) -> Floats:
 
 
 def _logits(logit: Logit, **values: Floats | None) -> Floats:
-    """Return the logits from the values of the coefficients' parts, by name; a part of None does not apply."""
+    """Return the logits from the values of the coefficients' parts, by name; a part of None does not apply.
+
+    From `SATURATES_FROM` on their slope falls to 1 - saturation.
+    """
     parts = [getattr(logit, name) * part for name, part in values.items() if part is not None]
     evidence: Floats = logit.intercept + sum(parts[1:], parts[0])
-    return _saturated(evidence, logit.saturation)
-
-
-def _saturated(evidence: Floats, saturation: float) -> Floats:
-    """Return the logits of evidence, in its shape: from `SATURATES_FROM` on, their slope falls to 1 - saturation."""
-    return evidence - saturation * np.logaddexp(0.0, evidence - SATURATES_FROM)
+    return evidence - logit.saturation * np.logaddexp(0.0, evidence - SATURATES_FROM)
 
 
 def _evidence(scores: Floats, most: int) -> Floats:

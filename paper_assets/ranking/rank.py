@@ -18,7 +18,6 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.profile import Profile, ProfileContent, RankingOptions, understood
 from paper_assets.ranking.calibration import Calibration, standard_calibration
 from paper_assets.ranking.contrast import comparison_notes, contrast_tags
-from paper_assets.ranking.copies import copies_of, with_copies
 from paper_assets.ranking.dimensions import DIMENSION_TABLE, DimensionFacts, perhaps_followed
 from paper_assets.ranking.filters import ages_in_days, among, has_project_page, has_repository
 from paper_assets.ranking.final_list import FinalList, Scored, final_list, list_order
@@ -34,7 +33,7 @@ from paper_assets.ranking.relevance import (
     without_interests,
 )
 from paper_assets.ranking.scoring import mode_bonus, soft_penalty, weights_for
-from paper_assets.ranking.tags import TagFacts, named_where, tags_of
+from paper_assets.ranking.tags import TagFacts, copies_of, named_where, tags_of, with_copies
 from paper_assets.ranking.term_matching import PaperWords, paper_words
 from paper_assets.ranking.traits import standard_taxonomy
 from paper_assets.ranking.verifier import (
@@ -151,7 +150,8 @@ def rank(task: RankingTask, *, verifier: Verifier | None = None, calibration: Ca
     method, relevance = _relevance(task, by_field, queries, calibration=calibration)
     if content and by_field and queries and queries.calibrated and candidates.num_rows:
         relevance = _with_must_keywords(relevance, by_field, content)
-    considered = _considered(candidates, task, calibrated=bool(queries and queries.calibrated))
+    # Candidates of an earlier list that did not show them are less relevant.
+    considered = among(candidates, task.considered if queries and queries.calibrated else ())
     if considered.any():
         relevance = replace(relevance, values=shifted(relevance.values, np.where(considered, _CONSIDERED, 0.0)))
     if relevance.avoided:
@@ -251,13 +251,6 @@ def _with_must_keywords(relevance: Relevance, words: PaperWords, content: Profil
     shares = (found.sum(axis=0) + _USUAL_PAPERS * _USUAL_SHARE) / (len(words) + _USUAL_PAPERS)
     points = np.where(found, -_KEYWORD_POINTS * np.log(shares), 0.0).max(axis=1)
     return replace(relevance, values=shifted(relevance.values, points))
-
-
-def _considered(candidates: pa.Table, task: RankingTask, *, calibrated: bool) -> NDArray[np.bool_]:
-    """Return (n,) which papers were candidates of an earlier list that did not show them; it lowers their relevance."""
-    if not calibrated:
-        return np.zeros(candidates.num_rows, dtype=bool)
-    return np.array([paper_id in task.considered for paper_id in candidates.column("paper_id").to_pylist()], dtype=bool)
 
 
 def _facts(

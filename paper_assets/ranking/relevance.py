@@ -390,7 +390,7 @@ def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> 
         meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
         return judged.logits[0], replace(only, meaning=meaning, words=words)
     probabilities = probability(judged.logits)
-    best_interest, columns = _best(judged), np.arange(probabilities.shape[1])
+    best_interest, columns = judged.logits.argmax(axis=0), np.arange(probabilities.shape[1])
     meaning, words = (None if part is None else part[best_interest, columns] for part in (judged.meaning, judged.words))
     return any_of(judged.logits), Relevance(
         values=np.zeros(probabilities.shape[1]),
@@ -427,11 +427,6 @@ def _by_library(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
         words=judged.words,
         library=values,
     )
-
-
-def _best(judged: Judged) -> NDArray[np.intp]:
-    """Return (n,) the index of the interest with the highest probability."""
-    return judged.logits.argmax(axis=0)
 
 
 def _says_anything(judged: Judged) -> NDArray[np.bool_]:

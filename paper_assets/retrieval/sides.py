@@ -255,7 +255,10 @@ def stance_findings(
             one_list = replace(one_list, judged=judged, warnings=(warning, *one_list.warnings))
             log_findings(one_list)
             return (one_list,)
-        findings = []
+        unjudged, findings = list[str](), list[Findings]()
+        if judged.unjudged:
+            count = f"{judged.unjudged} of {judged.examined}"
+            unjudged = [f"{count} documents were not judged: {'; '.join(judged.reasons)}"]
         for side in plan.sides:
             of_side = [
                 each
@@ -273,7 +276,7 @@ def stance_findings(
                     quotes=quotes,
                     judged=judged,
                     shortfall=_stance_shortfall(found, side.stance, judged),
-                    warnings=(*_unjudged(judged), *found.warnings),
+                    warnings=(*unjudged, *found.warnings),
                 )
             )
     except (StoreBusy, WorkEnded):
@@ -342,9 +345,3 @@ def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) ->
         if count
     ]
     return f"{evidence_found} ({', '.join(others)})" if others else evidence_found
-
-
-def _unjudged(judged: Judged) -> tuple[str, ...]:
-    if not judged.unjudged:
-        return ()
-    return (f"{judged.unjudged} of {judged.examined} documents were not judged: {'; '.join(judged.reasons)}",)

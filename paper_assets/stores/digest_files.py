@@ -66,7 +66,8 @@ def keep_digest(
                 mark.touch(mode=0o600)
             for path in changed:
                 write_file(path, files[path])
-            whole = feed(_newest(target, latest))
+            days = _newest_days(target, latest)
+            whole = feed([(each, (target / f"{each}.html").read_text("utf-8", "replace")) for each in days])
             if _differs(target / FEED, whole):
                 changed.append(target / FEED)
                 write_file(target / FEED, whole)
@@ -87,12 +88,6 @@ def feed_is_complete(folder: Path, profile: str) -> bool:
 def unfinished_profiles(folder: Path) -> set[str]:
     """Return the profiles whose folder holds files of a killed writer; the next `keep_digest` removes them."""
     return {left.parent.name for left in folder.glob(f"*/{UNFINISHED}*")}
-
-
-def _newest(target: Path, latest: int) -> list[tuple[date, str]]:
-    """Read the HTML pages of the `latest` days that have one, ascending."""
-    days = _newest_days(target, latest)
-    return [(each, (target / f"{each}.html").read_text(encoding="utf-8", errors="replace")) for each in days]
 
 
 def days_with_pages(target: Path) -> list[date]:

@@ -197,8 +197,11 @@ def export_entered(warehouse: Warehouse, profiles_dir: Path, folder: Path) -> di
         written[_PROFILES] = _write(folder / _PROFILES, files)
         with warehouse.reading() as connection:
             for entered in _ENTERED:
-                rows = connection.sql(entered.rows).to_arrow_table().to_pylist()
-                written[entered.file] = _write(folder / entered.file, (_as_json(row, entered.json) for row in rows))
+                rows = [
+                    {name: json.loads(value) if name in entered.json else _plain(value) for name, value in row.items()}
+                    for row in connection.sql(entered.rows).to_arrow_table().to_pylist()
+                ]
+                written[entered.file] = _write(folder / entered.file, rows)
         # Last: a folder without it is not a whole export.
         write_file(folder / ABOUT, json.dumps({"paper_assets": "export", "version": MIGRATIONS[-1].number}) + "\n")
     except OSError as fault:
@@ -215,7 +218,10 @@ def import_entered(warehouse: Warehouse, home: Path, profiles_dir: Path, folder:
     schemas = _schemas(warehouse)
     if is_present(folder / ABOUT):
         _check_version(folder / ABOUT)
-        rows = {each.table: _rows(folder / each.file, each, schemas[each.table]) for each in _ENTERED}
+        rows = {
+            each.table: [_row(found, place, each, schemas[each.table]) for place, found in _lines(folder / each.file)]
+            for each in _ENTERED
+        }
         profiles = list(_lines(folder / _PROFILES))
     else:
         rows, profiles = _old_exports(folder, schemas), []
@@ -271,10 +277,6 @@ def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     return len(lines)
 
 
-def _as_json(row: Mapping[str, Any], parsed: Sequence[str]) -> dict[str, Any]:
-    return {name: json.loads(value) if name in parsed else _plain(value) for name, value in row.items()}
-
-
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return read_time(value).isoformat()
@@ -313,10 +315,6 @@ def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             if not isinstance(record, dict):
                 raise InvalidInput(f"{place}: expected an object")
             yield place, record
-
-
-def _rows(file: Path, entered: _Entered, schema: pa.Schema) -> list[dict[str, Any]]:
-    return [_row(record, place, entered, schema) for place, record in _lines(file)]
 
 
 def _row(record: Mapping[str, Any], place: str, entered: _Entered, schema: pa.Schema) -> dict[str, Any]:

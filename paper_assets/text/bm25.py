@@ -125,7 +125,11 @@ def spaced(texts: pa.Array, *, normal: bool = False) -> Iterator[tuple[NDArray[n
     import pyarrow.compute as pc
 
     ascii_only = pc.string_is_ascii(texts)
-    others = _spaced_normal if normal else _spaced
+    split = words_of_normal if normal else words_in
+
+    def others(texts: pa.Array) -> pa.Array:
+        return pa.array([" ".join(split(text)) for text in texts.to_pylist()], texts.type)
+
     for part, make in ((ascii_only, _ascii_spaced), (pc.invert(ascii_only), others)):
         places = np.flatnonzero(part.to_numpy(zero_copy_only=False))
         if len(places):
@@ -146,13 +150,3 @@ def _ascii_spaced(texts: pa.Array) -> pa.Array:
     for pattern, parts in ((JOINED, r"\1\2"), (SPLIT, r"\1 \2")):
         spaced = pc.replace_substring_regex(spaced, pattern, parts)
     return spaced
-
-
-def _spaced(texts: pa.Array) -> pa.Array:
-    """Normalise any texts and replace all but letters and digits by blanks."""
-    return pa.array([" ".join(words_in(text)) for text in texts.to_pylist()], texts.type)
-
-
-def _spaced_normal(texts: pa.Array) -> pa.Array:
-    """Replace all but letters and digits by blanks in texts that are in normal form."""
-    return pa.array([" ".join(words_of_normal(text)) for text in texts.to_pylist()], texts.type)
