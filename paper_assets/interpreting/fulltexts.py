@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ from paper_assets.errors import PdfFetchFailed
 from paper_assets.models.embedder import Embedder
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import arxiv_id_of_file
-from paper_assets.progress import Progress
 from paper_assets.sources.pdf_files import pdf_files
-from paper_assets.sources.pdf_text import MOST_BYTES, pdf_text, read_pdf
+from paper_assets.sources.pdf_text import pdf_text, read_pdf
 from paper_assets.sources.table import page_of
 from paper_assets.stores.documents import Document, embed_documents, origins_of, remove_documents, replace_documents
 from paper_assets.stores.papers import papers_by_id
@@ -45,15 +43,7 @@ class PdfReport:
         return bool(self.added or self.removed)
 
 
-def import_pdfs(
-    warehouse: Warehouse,
-    embedder: Embedder | None,
-    profile: str,
-    folder: Path,
-    *,
-    most_bytes: int = MOST_BYTES,
-    progress: Progress | None = None,
-) -> PdfReport:
+def import_pdfs(warehouse: Warehouse, embedder: Embedder | None, profile: str, folder: Path) -> PdfReport:
     """Store the PDFs in a profile's `pdf/` folder as its private passages; unchanged files are not read again.
 
     Call it before searching full texts for the profile. A PDF named after an arXiv id gets the title, day and
@@ -72,7 +62,7 @@ def import_pdfs(
     passages = 0
     for name in names:
         try:
-            content = read_pdf(folder / name, name=encodable(name), most_bytes=most_bytes)
+            content = read_pdf(folder / name, name=encodable(name))
             digest = sha256(content).hexdigest()
             if digest in present:
                 copies.append(name)
@@ -82,7 +72,7 @@ def import_pdfs(
             if origin in stored:
                 unchanged.append(name)
             else:
-                documents = _passages(pdf_text(content, name=encodable(name), most_bytes=most_bytes), origin, about)
+                documents = _passages(pdf_text(content, name=encodable(name)), origin, about)
                 replace_documents(warehouse, "fulltext", origin=origin, documents=documents)
                 added.append(name)
                 passages += len(documents)
@@ -93,7 +83,7 @@ def import_pdfs(
     gone = stored.difference(present.values())
     remove_documents(warehouse, "fulltext", origins=gone)
     if embedder:
-        embed_passages(warehouse, embedder, progress=progress)
+        embed_passages(warehouse, embedder)
     return PdfReport(
         added=tuple(added),
         unchanged=tuple(unchanged),
@@ -119,10 +109,9 @@ def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper,
     return changed
 
 
-def embed_passages(warehouse: Warehouse, embedder: Embedder, *, progress: Progress | None = None) -> int:
+def embed_passages(warehouse: Warehouse, embedder: Embedder) -> int:
     """Embed all passages without a vector, of any owner; return the number of different texts."""
-    encode = partial(embedder.encode, progress=progress)
-    return embed_documents(warehouse, "fulltext", encode=encode, model=embedder.name)
+    return embed_documents(warehouse, "fulltext", encode=embedder.encode, model=embedder.name)
 
 
 def _version(digest: str, name: str, about: Mapping[str, Any]) -> str:

@@ -251,6 +251,7 @@ def _verifier(
 
 
 def _writer(workspace: Workspace, settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "Writer":
+    from paper_assets.retrieval.stance_judges import support_judge
     from paper_assets.rewriting.best_practices import archive_of
     from paper_assets.rewriting.writing import open_writer
 
@@ -264,4 +265,5 @@ def _writer(workspace: Workspace, settings: Settings, environ: Mapping[str, str]
         cache=StoredAnswers(warehouse),
         clock=workspace.clock,
         config=settings.rewriting,
+        nli=support_judge(settings),
     )

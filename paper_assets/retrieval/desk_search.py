@@ -178,27 +178,24 @@ def _id_in(words: str) -> str | None:
         return None
 
 
-def similar_papers(
-    corpus: Corpus, paper: Paper, *, limit: int = 10, offset: int = 0, exclude: Collection[str] = ()
-) -> tuple[FoundPaper, ...]:
-    """Return the stored papers most like a given one by title and abstract, without it and without `exclude`.
+def similar_papers(corpus: Corpus, paper: Paper, *, limit: int = 10, offset: int = 0) -> tuple[FoundPaper, ...]:
+    """Return the stored papers most like a given one by title and abstract, without it.
 
     The first `offset` are skipped; beyond `MOST_RESULTS` there are none.
     """
-    kept = _most_similar(corpus, paper, min(offset + limit, MOST_RESULTS), exclude)[offset:]
+    kept = _most_similar(corpus, paper, min(offset + limit, MOST_RESULTS))[offset:]
     return _shown(corpus, [(each.source_id, each.score, each) for each in kept], SearchQuery())
 
 
 def similar_ids(corpus: Corpus, paper: Paper, *, limit: int = 10) -> dict[str, float]:
     """Return the ids of the stored papers most like a given one, best first, each with its similarity from 0 to 1."""
-    return {each.source_id: round(float(each.score), 4) for each in _most_similar(corpus, paper, limit, ())}
+    return {each.source_id: round(float(each.score), 4) for each in _most_similar(corpus, paper, limit)}
 
 
-def _most_similar(corpus: Corpus, paper: Paper, limit: int, exclude: Collection[str]) -> list[Candidate]:
+def _most_similar(corpus: Corpus, paper: Paper, limit: int) -> list[Candidate]:
     query = SearchQuery(words=f"{paper.title} {paper.abstract}")
-    left_out = {paper.paper_id, *exclude}
-    best, _ = _best_documents(corpus, query, None, None, limit + len(left_out), [], {})
-    return [each for each in best if each.source_id not in left_out][:limit]
+    best, _ = _best_documents(corpus, query, None, None, limit + 1, [], {})
+    return [each for each in best if each.source_id != paper.paper_id][:limit]
 
 
 def _filters(query: SearchQuery, profile: str | None) -> PaperFilters:

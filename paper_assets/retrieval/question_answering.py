@@ -82,7 +82,6 @@ def gather_passages(
     *,
     where: Where,
     data_types: Sequence[DataType] = ("abstract", "fulltext"),
-    most: int = GATHERED,
 ) -> list[Candidate]:
     """Return the passages that fit a question best, best first, at most `_MOST_OF_PAPER` of one paper.
 
@@ -92,7 +91,7 @@ def gather_passages(
         raise InvalidInput(f"a question needs words, at most {LONGEST_QUESTION:,} characters; got {question[:60]!r}")
     found: list[Candidate] = []
     for data_type in data_types:
-        result = search(corpus, question, data_type=data_type, where=where, k=most, method=corpus.config.method)
+        result = search(corpus, question, data_type=data_type, where=where, k=GATHERED, method=corpus.config.method)
         floor = corpus.config.floors[result.method]
         found.extend(each for each in result.candidates if each.score >= floor)
     kept: list[Candidate] = []
@@ -101,7 +100,7 @@ def gather_passages(
         if of_paper.get(candidate.source_id, 0) < _MOST_OF_PAPER:
             of_paper[candidate.source_id] = of_paper.get(candidate.source_id, 0) + 1
             kept.append(candidate)
-    return kept[:most]
+    return kept[:GATHERED]
 
 
 def questions_of(question: str, passages: Sequence[Candidate], *, sides: bool) -> list[tuple[str, type[BaseModel]]]:

@@ -52,7 +52,6 @@ def next_step(
     *,
     stopped: Collection[int] = (),
     stuck: bool = False,
-    cancelled: bool = False,
     config: RewritingConfig,
 ) -> NextStep:
     """Return the next step from the scores of attempts 1, 2, …, the decisions by attempt, and the attempts the gate
@@ -61,8 +60,6 @@ def next_step(
     The first attempt that passes or was accepted is kept. A close one waits while it is the last. In the end the best
     is kept (the latest of equals), with a warning if it is under `config.enough`.
     """
-    if cancelled:
-        return Done(attempt=None, outcome="cancelled")
     for attempt in range(1, len(scores) + 1):
         if decisions.get(attempt) == "accept":
             return Done(attempt=attempt, outcome="accepted")

@@ -119,11 +119,11 @@ def open_writer(
     cache: AnswerCache | None,
     clock: Callable[[], datetime],
     config: RewritingConfig,
-    model: str | None = None,
+    nli: Probabilities | None = None,
 ) -> Writer:
     """Return the writer for the configured language model (I3); without one, asking it raises the reason."""
     try:
-        provider = llm_config(environ, model=model)
+        provider = llm_config(environ)
         critic = critic_config(environ, actor=provider)
     except LLMConfigError as error:
         return Writer(actor=error, critic=None, archive=archive, clock=clock, config=config)
@@ -135,6 +135,7 @@ def open_writer(
         archive=archive,
         clock=clock,
         config=config,
+        nli=nli,
         budget=budget,
         lease=timedelta(seconds=provider.deadline + critic.deadline + 60),
     )

@@ -86,9 +86,9 @@ def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> Bes
     return found[0]
 
 
-def unique_beginnings(ids: Sequence[str], *, least: int = 8) -> dict[str, str]:
-    """Return for each id its shortest beginning that no other has, of `least` characters or more."""
-    length = least
+def unique_beginnings(ids: Sequence[str]) -> dict[str, str]:
+    """Return for each id its shortest beginning that no other has, of 8 characters or more."""
+    length = 8
     while len({each[:length] for each in ids}) < len(set(ids)):
         length += 1
     return {each: each[:length] for each in ids}

@@ -18,10 +18,10 @@ from tests.invented_rewrites import invented_attempt
 NUMBERS = RewritingConfig()
 
 
-def step(*scores: int, cancelled: bool = False, config: RewritingConfig = NUMBERS, **decisions: str) -> NextStep:
+def step(*scores: int, config: RewritingConfig = NUMBERS, **decisions: str) -> NextStep:
     """What follows; a decision on attempt 2 is given as `on2="retry"`."""
     words = {int(name.removeprefix("on")): word for name, word in decisions.items()}
-    return next_step(scores, words, cancelled=cancelled, config=config)
+    return next_step(scores, words, config=config)
 
 
 def done(attempt: int | None, outcome: str) -> Done:
@@ -124,11 +124,6 @@ def test_sending_back_what_is_held_back_buys_one_attempt_each_time() -> None:
 def test_only_the_last_attempt_can_wait() -> None:
     lower = RewritingConfig(asks=70, enough=60)
     assert step(80, 50, config=lower) == Write(attempt=3), "thresholds that moved do not stop what has gone on"
-
-
-def test_a_cancelled_item_is_done_and_keeps_nothing() -> None:
-    assert step(cancelled=True) == done(None, "cancelled")
-    assert step(96, cancelled=True) == done(None, "cancelled")
 
 
 def test_thresholds_out_of_order_are_refused_by_name() -> None:

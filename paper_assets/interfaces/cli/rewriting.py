@@ -25,6 +25,7 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper_id import split_paper_id
+from paper_assets.retrieval.stance_judges import support_judge
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
 from paper_assets.rewriting.gate import held_back, unaccepted, unsettled
@@ -201,6 +202,7 @@ def _writer(settings: Settings, warehouse: Warehouse) -> Writer:
         cache=StoredAnswers(warehouse),
         clock=lambda: datetime.now(UTC),
         config=settings.rewriting,
+        nli=support_judge(settings),
     )
 
 
