@@ -1,7 +1,6 @@
 """Cut full texts into passages and store them as documents of the type `fulltext` with their vectors (SPEC R1, M3)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,72 +25,40 @@ PASSAGE = 900
 _FORM = 1  # format of the passages; raise it to read all PDFs again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PdfReport:
-    """What happened to the PDFs of a profile, by file name. `failures` has the reason for each unreadable one."""
-
-    added: tuple[str, ...] = ()  # new, or changed: read just now
-    unchanged: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()  # identical to another file
-    failures: Mapping[str, str] = field(default_factory=dict)
-    passages: int = 0  # passages of the added PDFs
-
-    @property
-    def changed(self) -> bool:
-        """Return whether a search of full texts may now return something else."""
-        return bool(self.added or self.removed)
-
-
-def import_pdfs(warehouse: Warehouse, embedder: Embedder | None, profile: str, folder: Path) -> PdfReport:
-    """Store the PDFs in a profile's `pdf/` folder as its private passages; unchanged files are not read again.
+def import_pdfs(warehouse: Warehouse, embedder: Embedder | None, profile: str, folder: Path) -> dict[str, str]:
+    """Store the PDFs in a profile's `pdf/` folder as its private passages; return why some could not be, by file name.
 
     Call it before searching full texts for the profile. A PDF named after an arXiv id gets the title, day and
-    categories of that paper if the warehouse has it; otherwise its file name is the title. An unreadable PDF is
-    reported, affects no other and keeps its stored passages; passages of removed files are deleted. Without an embedder
-    the passages are stored and embedded by a later call. Raises InvalidInput if the folder cannot be listed,
-    StoreError.
+    categories of that paper if the warehouse has it; otherwise its file name is the title. Unchanged files are not read
+    again. An unreadable PDF affects no other and keeps its stored passages; passages of removed files are deleted.
+    Without an embedder the passages are stored and embedded by a later call. Raises InvalidInput if the folder cannot
+    be listed, StoreError.
     """
     names = pdf_files(folder)
     beginning = f"pdf:{profile}/"
     stored = {origin for origin in origins_of(warehouse, "fulltext") if origin.startswith(beginning)}
     papers = _papers_of(warehouse, names)
-    added, unchanged, copies = list[str](), list[str](), list[str]()
     failures: dict[str, str] = {}
     present: dict[str, str] = {}  # hash of the content -> origin
-    passages = 0
     for name in names:
         try:
             content = read_pdf(folder / name, name=encodable(name))
             digest = sha256(content).hexdigest()
-            if digest in present:
-                copies.append(name)
+            if digest in present:  # a copy under another name
                 continue
             about = _about(name, profile, papers)
             origin = f"{beginning}{encodable(name)}#{_version(digest, name, about)}"
-            if origin in stored:
-                unchanged.append(name)
-            else:
+            if origin not in stored:
                 documents = _passages(pdf_text(content, name=encodable(name)), origin, about)
                 replace_documents(warehouse, "fulltext", origin=origin, documents=documents)
-                added.append(name)
-                passages += len(documents)
             present[digest] = origin
         except PdfFetchFailed as fault:
             failures[name] = str(fault)
             present |= {last: last for last in stored if _name_of(last) == encodable(name)}
-    gone = stored.difference(present.values())
-    remove_documents(warehouse, "fulltext", origins=gone)
+    remove_documents(warehouse, "fulltext", origins=stored.difference(present.values()))
     if embedder:
         embed_passages(warehouse, embedder)
-    return PdfReport(
-        added=tuple(added),
-        unchanged=tuple(unchanged),
-        removed=tuple(sorted({_name_of(origin) for origin in gone} - {encodable(name) for name in added})),
-        copies=tuple(copies),
-        failures=failures,
-        passages=passages,
-    )
+    return failures
 
 
 def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper, pages: Sequence[str]) -> bool:

@@ -330,7 +330,7 @@ def import_own_pdfs(
     folder = profile.path / "pdf" if profile.path else None
     if folder is None or "fulltext" not in data_types(plans):
         return ()
-    return tuple(import_pdfs(warehouse, embedder, profile.name, folder).failures.values())
+    return tuple(import_pdfs(warehouse, embedder, profile.name, folder).values())
 
 
 STEP = Step(

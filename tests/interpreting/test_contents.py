@@ -60,8 +60,7 @@ def test_the_pdf_of_a_profile_is_not_the_text_for_another(world: Outside, tmp_pa
     own = tmp_path / "own"
     own.mkdir()
     (own / f"{ID}v2.pdf").write_bytes(pdf("My private notes on folding."))
-    report = import_pdfs(clients.warehouse, None, "somebody", own)
-    assert report.added == (f"{ID}v2.pdf",)
+    assert import_pdfs(clients.warehouse, None, "somebody", own) == {}
     assert fetch_paper(clients, arxiv_id=f"{ID}v2").content == "We fold twice."
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interpreting import fulltexts as fulltext
-from paper_assets.interpreting.fulltexts import PASSAGE, PdfReport, import_pdfs, keep_fulltext
+from paper_assets.interpreting.fulltexts import PASSAGE, import_pdfs, keep_fulltext
 from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.search import Corpus, search
@@ -46,7 +46,7 @@ def embedder() -> Embedder:
     return load_embedder()
 
 
-def bring_in(warehouse: Warehouse, folder: Path, embedder: Embedder | None = None) -> PdfReport:
+def bring_in(warehouse: Warehouse, folder: Path, embedder: Embedder | None = None) -> dict[str, str]:
     return import_pdfs(warehouse, embedder, "kelp", folder)
 
 
@@ -61,8 +61,7 @@ def documents(warehouse: Warehouse, **wanted: object) -> list[dict[str, object]]
 def test_a_pdf_named_after_a_paper_carries_what_is_known_of_the_paper(warehouse: Warehouse, folder: Path) -> None:
     merge_papers(warehouse, [PAPER])
     (folder / "2603.00017v1 kelp.pdf").write_bytes(pdf(KELP, "A second page."))
-    report = bring_in(warehouse, folder)
-    assert report == PdfReport(added=("2603.00017v1 kelp.pdf",), passages=1)
+    assert bring_in(warehouse, folder) == {}
     (found,) = documents(warehouse)
     assert found["doc_id"].startswith("pdf:kelp/2603.00017v1 kelp.pdf#")
     assert {name: found[name] for name in ("text", *FIELDS)} == {
@@ -97,9 +96,9 @@ def test_any_other_pdf_is_called_by_its_file_name(warehouse: Warehouse, folder: 
 def test_a_long_pdf_is_many_passages_in_their_order(warehouse: Warehouse, folder: Path) -> None:
     sentences = [f"Sentence {at} says that kelp grows where the water is cold." for at in range(60)]
     (folder / "long.pdf").write_bytes(pdf("\n".join(sentences[:30]), "\n".join(sentences[30:])))
-    report = bring_in(warehouse, folder)
+    bring_in(warehouse, folder)
     found = sorted(documents(warehouse), key=lambda each: int(str(each["doc_id"]).rpartition("/")[2]))
-    assert report.passages == len(found) > 1
+    assert len(found) > 1
     assert max(len(str(each["text"])) for each in found) <= PASSAGE
     assert " ".join(str(each["text"]) for each in found) == " ".join(sentences)
 
@@ -114,20 +113,17 @@ def test_a_pdf_is_read_once(warehouse: Warehouse, folder: Path, embedder: Embedd
 
     monkeypatch.setattr(fulltext, "pdf_text", never)
     monkeypatch.setattr("paper_assets.stores.documents.keep_vectors", never)
-    report = bring_in(warehouse, folder, embedder)
-    assert report == PdfReport(unchanged=("a.pdf",))
-    assert not report.changed
+    bring_in(warehouse, folder, embedder)
     assert origins_of(warehouse, "fulltext") == before
 
 
 def test_a_copy_under_another_name_is_kept_once(warehouse: Warehouse, folder: Path) -> None:
     for name in ("a.pdf", "a (copy).pdf"):
         (folder / name).write_bytes(pdf(KELP))
-    report = bring_in(warehouse, folder)
-    assert (report.added, report.copies) == (("a (copy).pdf",), ("a.pdf",))
-    assert len(documents(warehouse)) == 1
+    bring_in(warehouse, folder)
+    assert [found["title"] for found in documents(warehouse)] == ["a (copy)"]
     (folder / "a (copy).pdf").unlink()
-    assert bring_in(warehouse, folder) == PdfReport(added=("a.pdf",), removed=("a (copy).pdf",), passages=1)
+    bring_in(warehouse, folder)
     assert [found["title"] for found in documents(warehouse)] == ["a"]
 
 
@@ -139,8 +135,7 @@ def test_a_changed_pdf_replaces_its_passages_and_a_removed_one_takes_them_along(
     bring_in(warehouse, folder)
     (folder / "a.pdf").write_bytes(pdf("Otters eat urchins."))
     (folder / "b.pdf").unlink()
-    report = bring_in(warehouse, folder)
-    assert (report.added, report.removed, report.changed) == (("a.pdf",), ("b.pdf",), True)
+    bring_in(warehouse, folder)
     assert [found["text"] for found in documents(warehouse)] == ["Otters eat urchins."]
 
 
@@ -149,7 +144,7 @@ def test_a_paper_that_becomes_known_later_names_its_pdf(warehouse: Warehouse, fo
     bring_in(warehouse, folder)
     assert [(found["title"], found["version"]) for found in documents(warehouse)] == [("2603.00017", 1)]
     merge_papers(warehouse, [PAPER])
-    assert bring_in(warehouse, folder).added == ("2603.00017.pdf",)
+    bring_in(warehouse, folder)
     assert [(found["title"], found["version"]) for found in documents(warehouse)] == [("Kelp and its fish", 2)]
 
 
@@ -160,12 +155,10 @@ def test_a_bad_pdf_is_named_and_leaves_the_others_and_its_own_last_text(warehous
     (folder / "b.pdf").write_bytes(pdf(f"{KELP} b.pdf")[:-40])
     (folder / "d.pdf").write_bytes(scanned_pdf())
     (folder / "e.pdf").mkdir()
-    report = bring_in(warehouse, folder)
-    assert report.unchanged == ("a.pdf", "c.pdf")
-    assert report.failures["b.pdf"].startswith("b.pdf is cut off")
-    assert report.failures["d.pdf"].startswith("d.pdf has no text layer")
-    assert report.failures["e.pdf"].startswith("e.pdf is not a file")
-    assert (report.added, report.removed) == ((), ())
+    failures = bring_in(warehouse, folder)
+    assert failures["b.pdf"].startswith("b.pdf is cut off")
+    assert failures["d.pdf"].startswith("d.pdf has no text layer")
+    assert failures["e.pdf"].startswith("e.pdf is not a file")
     assert len(documents(warehouse)) == 3
 
 
@@ -185,7 +178,7 @@ def test_a_folder_that_is_not_there_holds_nothing_and_one_that_cannot_be_listed_
     assert len(documents(warehouse)) == 1
     (folder / "a.pdf").unlink()
     folder.rmdir()
-    assert bring_in(warehouse, folder).removed == ("a.pdf",)
+    bring_in(warehouse, folder)
     assert documents(warehouse) == []
 
 
@@ -231,6 +224,8 @@ def test_a_fetched_paper_is_public_and_a_newer_version_replaces_it(warehouse: Wa
 def test_a_file_name_that_is_not_valid_unicode_can_be_stored(warehouse: Warehouse, folder: Path) -> None:
     (folder / "kelp\udcff.pdf").write_bytes(pdf(KELP))
     (folder / "kelp\udcfe.pdf").write_bytes(pdf("Urchins."))
-    assert len(bring_in(warehouse, folder).added) == 2
+    bring_in(warehouse, folder)
     assert [found["title"] for found in documents(warehouse)] == ["kelp?", "kelp?"]
-    assert len(bring_in(warehouse, folder).unchanged) == 2
+    before = origins_of(warehouse, "fulltext")
+    bring_in(warehouse, folder)
+    assert origins_of(warehouse, "fulltext") == before
