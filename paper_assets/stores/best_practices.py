@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import AmbiguousId, InvalidInput
 from paper_assets.paper import text_hash
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
+from paper_assets.stores.warehouse import Warehouse, read_record, records_of, stored_time, value_of
 
 _ROUNDING = 1e-6  # rounding error of a cosine of float32 vectors
 
@@ -48,7 +48,7 @@ def best_practices(
     keyword: str | None = None,
 ) -> list[BestPractice]:
     """Return the matching best practices, newest first; `keyword` is a part of one of their keywords."""
-    rows = warehouse.table(
+    rows = warehouse.records(
         """
         select * exclude (collection, text_hash)
         from best_practices
@@ -61,12 +61,12 @@ def best_practices(
         """,
         {"collection": collection, "level": level, "min_score": min_score, "keyword": keyword},
     )
-    return _practices(rows)
+    return [BestPractice(**row) for row in rows]
 
 
 def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> BestPractice:
     """Return the best practice with this id or this unique beginning of an id. Raises InvalidInput, AmbiguousId."""
-    rows = warehouse.table(
+    rows = warehouse.records(
         """
         select * exclude (collection, text_hash)
         from best_practices
@@ -75,9 +75,9 @@ def best_practice(warehouse: Warehouse, collection: str, identifier: str) -> Bes
         """,
         {"collection": collection, "id": identifier},
     )
-    if not len(rows) or not identifier:
+    if not rows or not identifier:
         raise no_such_practice(collection, identifier)
-    found = _practices(rows)
+    found = [BestPractice(**row) for row in rows]
     if len(found) > 1 and found[0].id != identifier:
         raise AmbiguousId(
             f"{len(found)} best practices have ids that begin with {identifier[:40]!r}; give more of it: "
@@ -114,7 +114,8 @@ def add_unless_alike(
     incoming = _table([practice])
     with warehouse.writing() as connection:
         connection.register("incoming", incoming)
-        alike = connection.sql(
+        alike = records_of(
+            connection,
             """
             with mine as (
                 select text_hash, target_level, vector
@@ -133,11 +134,11 @@ def add_unless_alike(
                 )
             order by list_dot_product(embedded.vector, mine.vector) desc, theirs.id
             """,
-            params={"model": model, "collection": collection, "similarity": similarity - _ROUNDING},
-        ).to_arrow_table()
+            {"model": model, "collection": collection, "similarity": similarity - _ROUNDING},
+        )
         same = [
             row["id"]
-            for row in alike.to_pylist()
+            for row in alike
             if row["score"] < practice.score
             and (row["paper_id"] == practice.paper_id or row["original_text"] == practice.original_text)
         ]
@@ -145,12 +146,12 @@ def add_unless_alike(
             connection.execute(
                 "delete from best_practices where collection = ? and id in (select unnest(?))", [collection, same]
             )
-            alike = alike.slice(0, 0)
+            alike = []
             connection.execute(
                 "insert into best_practices by name select *, $collection as collection from incoming",
                 {"collection": collection},
             )
-    return _practices(alike)[0] if len(alike) else None
+    return BestPractice(**alike[0]) if alike else None
 
 
 def add_missing(warehouse: Warehouse, practices: Sequence[BestPractice], *, collection: str) -> int:
@@ -276,7 +277,4 @@ def _table(practices: Sequence[BestPractice]) -> pa.Table:
 
 
 def _practices(rows: pa.Table) -> list[BestPractice]:
-    return [
-        BestPractice(**{**row, "keywords": tuple(row["keywords"]), "made_at": read_time(row["made_at"])})
-        for row in rows.to_pylist()
-    ]
+    return [BestPractice(**read_record(row)) for row in rows.to_pylist()]

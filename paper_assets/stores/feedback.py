@@ -7,7 +7,7 @@ the queries; learning/ratings.py decides what may be rated by whom.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any, Literal, get_args
 
@@ -167,15 +167,9 @@ def delete_ratings(warehouse: Warehouse, profile: str) -> int:
 
 
 def _incoming(given: Sequence[NewRating], first: int) -> pa.Table:
-    return pa.table(
-        {
-            "place": pa.array(range(first, first + len(given)), pa.int64()),
-            **{
-                name: pa.array([getattr(each, name) for each in given], pa.string())
-                for name in ("paper_id", "rating", "title", "abstract")
-            },
-        }
-    )
+    texts = [(name, pa.string()) for name in ("paper_id", "rating", "title", "abstract")]
+    rows = [{"place": place, **asdict(each)} for place, each in enumerate(given, first)]
+    return pa.Table.from_pylist(rows, pa.schema([("place", pa.int64()), *texts]))
 
 
 def _last_values(connection: DuckDBPyConnection, profile: str) -> dict[str, str]:

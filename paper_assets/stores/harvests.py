@@ -31,7 +31,7 @@ from paper_assets.stores.paper_merging import (
     replace_day,
     write_rows,
 )
-from paper_assets.stores.warehouse import Warehouse, read_time, stored_time
+from paper_assets.stores.warehouse import Warehouse, read_time, records_of, stored_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +92,9 @@ def keep_page(
 
 
 def _place(connection: DuckDBPyConnection, harvest: str) -> Place | None:
-    rows = connection.execute(
-        "select sets_done, first_day, last_day, next_page, pages from harvests where harvest = ?", [harvest]
-    ).fetchall()
-    names = ("sets_done", "first_day", "last_day", "next_page", "pages")
-    return Place(**dict(zip(names, rows[0], strict=True))) if rows else None
+    query = "select sets_done, first_day, last_day, next_page, pages from harvests where harvest = $harvest"
+    rows = records_of(connection, query, {"harvest": harvest})
+    return Place(**rows[0]) if rows else None
 
 
 def _move(connection: DuckDBPyConnection, harvest: str, after: Place | None) -> None:

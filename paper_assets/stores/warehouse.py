@@ -278,14 +278,15 @@ def value_of(connection: DuckDBPyConnection, query: str, params: object = None) 
 
 def records_of(connection: DuckDBPyConnection, query: str, params: object = None) -> list[dict[str, Any]]:
     """Return `Warehouse.records` on an open connection."""
+    return list(map(read_record, connection.sql(query, params=params).to_arrow_table().to_pylist()))
 
-    def read(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return read_time(value) if isinstance(value, datetime) else value
 
-    rows = connection.sql(query, params=params).to_arrow_table().to_pylist()
-    return [{name: read(value) for name, value in row.items()} for row in rows]
+def read_record(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as dataclasses take it: lists as tuples, times aware."""
+    return {
+        name: tuple(value) if isinstance(value, list) else read_time(value) if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
 
 
 def _refuse_forbidden_folder(path: Path) -> None:
