@@ -187,7 +187,7 @@ def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: Ret
     if not plan.generation_required:
         return {**answer, "links": link_list(findings.documents)}
     graded = reranker.graded(findings.documents, best=config.best_chunks) if reranker else None
-    return {**answer, "graded": graded.to_mapping() if graded else None}
+    return {**answer, "graded": graded}
 
 
 def _document(candidate: Candidate, findings: Findings) -> dict[str, Any]:

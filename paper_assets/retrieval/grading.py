@@ -36,52 +36,6 @@ class Grader:
         return self.kind == "cross-encoder"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradedChunk:
-    """A selected chunk in whole sentences: its share of the softmax over all chunks, raw score and document."""
-
-    text: str
-    share: float
-    raw: float
-    place: int  # among the chunks of its document, from 0
-    document: Candidate
-
-    @property
-    def link(self) -> str | None:
-        """Return the document's URL, if it is a web address."""
-        return _web_address(self.document.metadata.get("url"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graded:
-    """The best chunks of a side's documents, best first, the number examined, and the grader."""
-
-    chunks: tuple[GradedChunk, ...]
-    looked_at: int
-    grader: str
-    kind: str
-    notes: tuple[str, ...] = ()
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return JSON-ready values."""
-        return {
-            "grader": {"name": self.grader, "kind": self.kind},
-            "chunks_looked_at": self.looked_at,
-            "chunks": [
-                {
-                    "text": chunk.text,
-                    "score": chunk.share,
-                    "raw_score": chunk.raw,
-                    "doc_id": chunk.document.doc_id,
-                    "title": chunk.document.metadata.get("title"),
-                    "url": chunk.link,
-                }
-                for chunk in self.chunks
-            ],
-            "notes": list(self.notes),
-        }
-
-
 def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[], Embedder]) -> Grader:
     """Load the cross-encoder, or the embedder if that fails, with a note that gives the reason.
 
@@ -133,22 +87,22 @@ class Reranker:
         least = min((score for score in best if np.isfinite(score)), default=0.0)
         return [score if np.isfinite(score) else least - 1.0 for score in best]
 
-    def graded(self, documents: Sequence[Candidate], *, best: int = _NUMBERS.best_chunks) -> Graded:
-        """Return the `best` chunks of these documents; for reranked ones, chunks of the whole text."""
+    def graded(self, documents: Sequence[Candidate], *, best: int = _NUMBERS.best_chunks) -> dict[str, Any]:
+        """Return the grader and the `best` chunks of these documents as JSON values.
+
+        Chunks are in whole sentences, and of reranked documents from the whole text; the `score` of one is its share of
+        the softmax over all.
+        """
         distinct = sorted({document.doc_id: document for document in reversed(documents)}.items())
         self._grade([document for _, document in distinct])
-        chunks = [
-            (document, place, text, score)
-            for doc_id, document in distinct
-            for place, (text, score) in enumerate(self._graded[doc_id])
-        ]
+        chunks = [(document, text, score) for doc_id, document in distinct for text, score in self._graded[doc_id]]
         raw = np.array([score for *_, score in chunks], dtype=np.float64)
         usable = int(np.isfinite(raw).sum())
         shares = softmax(raw)
         order = np.argsort(np.where(np.isfinite(raw), -raw, np.inf), kind="stable")[:usable]
         passages: dict[tuple[str, str], int] = {}  # in whole sentences, without those that are only a title
         for at in order:
-            document, _, text, _ = chunks[at]
+            document, text, _ = chunks[at]
             title = document.metadata.get("title")
             passage = passage_of(document.content, text, title=title if isinstance(title, str) else "")
             if passage is not None:
@@ -160,22 +114,22 @@ class Reranker:
             notes.append(
                 f"{len(raw) - usable} of {len(raw)} chunks got no score from {self.grader.name} and were left out"
             )
-        return Graded(
-            chunks=tuple(
-                GradedChunk(
-                    document=chunks[at][0],
-                    place=chunks[at][1],
-                    text=passage,
-                    raw=float(raw[at]),
-                    share=float(shares[at]),
-                )
-                for (_, passage), at in passages.items()
-            ),
-            looked_at=len(chunks),
-            grader=self.grader.name,
-            kind=self.grader.kind,
-            notes=tuple(notes),
-        )
+        return {
+            "grader": {"name": self.grader.name, "kind": self.grader.kind},
+            "chunks_looked_at": len(chunks),
+            "chunks": [
+                {
+                    "text": passage,
+                    "score": float(shares[at]),
+                    "raw_score": float(raw[at]),
+                    "doc_id": doc_id,
+                    "title": chunks[at][0].metadata.get("title"),
+                    "url": _web_address(chunks[at][0].metadata.get("url")),
+                }
+                for (doc_id, passage), at in passages.items()
+            ],
+            "notes": notes,
+        }
 
     def _grade(self, documents: Sequence[Candidate]) -> None:
         new = {each.doc_id: each for each in documents if each.doc_id not in self._graded}

@@ -70,9 +70,9 @@ def test_the_evidence_of_a_question_is_graded_by_it(folder: Path, tiny: CrossEnc
     ]
     grader = load_grader(lambda: tiny, load_embedder)
     graded = Reranker(question=QUESTION, grader=grader).graded(documents, best=5)
-    assert (graded.kind, graded.grader, graded.notes) == ("cross-encoder", str(folder), ())
-    assert sum(chunk.share for chunk in graded.chunks) == pytest.approx(1)
-    assert graded.chunks[0].raw > graded.chunks[1].raw
+    assert (graded["grader"], graded["notes"]) == ({"name": str(folder), "kind": "cross-encoder"}, [])
+    assert sum(chunk["score"] for chunk in graded["chunks"]) == pytest.approx(1)
+    assert graded["chunks"][0]["raw_score"] > graded["chunks"][1]["raw_score"]
 
 
 def test_no_passages_give_no_scores(tiny: CrossEncoder) -> None:

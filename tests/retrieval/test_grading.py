@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from paper_assets.errors import ModelUnavailable
 from paper_assets.models.cross_encoder import load_cross_encoder
 from paper_assets.models.embedder import load_embedder
 from paper_assets.retrieval.grading import (
-    Graded,
     Grader,
     Reranker,
     link_list,
@@ -42,7 +42,9 @@ def grader(scores: dict[str, float]) -> Grader:
     return Grader(name="by hand", kind="cross-encoder", score=score)
 
 
-def grade(question: str, documents: Sequence[Candidate], *, grader: Grader, best: int = 5, **cut: int) -> Graded:
+def grade(
+    question: str, documents: Sequence[Candidate], *, grader: Grader, best: int = 5, **cut: int
+) -> dict[str, Any]:
     return Reranker(question=question, grader=grader, **cut).graded(documents, best=best)
 
 
@@ -79,15 +81,12 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
     )
     documents = [document("a", long), document("b", "T0 says the same.", url=None)]
     graded = grade(QUESTION, documents, grader=grader({"S3": 2.0, "T0": 1.0}), best=2, size=90, overlap=0)
-    assert [(chunk.document.doc_id, chunk.place, chunk.raw) for chunk in graded.chunks] == [
-        ("a", 3, 2.0),
-        ("b", 0, 1.0),
-    ]
-    assert [chunk.link for chunk in graded.chunks] == ["https://arxiv.org/abs/a", None]
-    assert graded.chunks[0].text.startswith("S3 says")
-    assert [chunk.share for chunk in graded.chunks] == pytest.approx(plain_softmax([2.0, 1.0, *[0.0] * 7])[:2])
-    assert (graded.looked_at, graded.grader, graded.kind, graded.notes) == (9, "by hand", "cross-encoder", ())
-    mapping = json.loads(json.dumps(graded.to_mapping(), allow_nan=False))
+    assert [(chunk["doc_id"], chunk["raw_score"]) for chunk in graded["chunks"]] == [("a", 2.0), ("b", 1.0)]
+    assert [chunk["url"] for chunk in graded["chunks"]] == ["https://arxiv.org/abs/a", None]
+    assert graded["chunks"][0]["text"].startswith("S3 says")
+    assert [chunk["score"] for chunk in graded["chunks"]] == pytest.approx(plain_softmax([2.0, 1.0, *[0.0] * 7])[:2])
+    assert (graded["chunks_looked_at"], graded["notes"]) == (9, [])
+    mapping = json.loads(json.dumps(graded, allow_nan=False))
     assert mapping["chunks"][0]["title"] == "On a"
     assert mapping["grader"] == {"name": "by hand", "kind": "cross-encoder"}
 
@@ -95,8 +94,8 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
 def test_by_default_five_chunks_of_at_most_300_characters_pass() -> None:
     text = " ".join(f"Kelp grows where water {n} is cold and shelters the fish that are young." for n in range(40))
     graded = grade(QUESTION, [document("a", text)], grader=grader({}))
-    assert len(graded.chunks) == 5 < graded.looked_at
-    assert max(len(chunk.text) for chunk in graded.chunks) <= 300
+    assert len(graded["chunks"]) == 5 < graded["chunks_looked_at"]
+    assert max(len(chunk["text"]) for chunk in graded["chunks"]) <= 300
 
 
 def test_a_passage_is_whole_sentences_and_never_the_papers_own_title() -> None:
@@ -104,33 +103,33 @@ def test_a_passage_is_whole_sentences_and_never_the_papers_own_title() -> None:
     long = f"We count kelp in {' and '.join(f'bay {n}' for n in range(60))}."
     text = f"{title}\n\nWe study kelp. It grows. {long}"
     paper = document("a", text, title=title)
-    passages = [chunk.text for chunk in grade(QUESTION, [paper], grader=grader({})).chunks]
+    passages = [chunk["text"] for chunk in grade(QUESTION, [paper], grader=grader({}))["chunks"]]
     assert sorted(passages) == sorted(["We study kelp. It grows.", long])
     alone = document("b", title, title=title)
-    assert grade(QUESTION, [alone], grader=grader({})).chunks == ()
+    assert grade(QUESTION, [alone], grader=grader({}))["chunks"] == []
 
 
 @given(st.permutations("abcdefg"))
 def test_equal_scores_pass_in_the_order_of_the_ids_whatever_the_order_of_the_documents(ids: list[str]) -> None:
     documents = [document(doc_id, "Kelp grows.") for doc_id in ids]
     graded = grade(QUESTION, documents, grader=grader({}), best=3)
-    assert [chunk.document.doc_id for chunk in graded.chunks] == ["a", "b", "c"]
-    assert [chunk.share for chunk in graded.chunks] == pytest.approx([1 / 7] * 3)
+    assert [chunk["doc_id"] for chunk in graded["chunks"]] == ["a", "b", "c"]
+    assert [chunk["score"] for chunk in graded["chunks"]] == pytest.approx([1 / 7] * 3)
 
 
 def test_a_document_that_two_sides_found_is_graded_once() -> None:
     graded = grade(QUESTION, [document("a", "Kelp."), document("a", "Kelp.")], grader=grader({}))
-    assert len(graded.chunks) == graded.looked_at == 1
+    assert len(graded["chunks"]) == graded["chunks_looked_at"] == 1
 
 
 def test_a_chunk_without_a_score_does_not_pass_and_is_reported() -> None:
     scores = {"Kelp": math.nan, "Urchins": -4.0, "Otters": math.inf}
     documents = [document(word.lower(), f"{word} are here.") for word in ("Kelp", "Urchins", "Otters", "Fish")]
     graded = grade(QUESTION, documents, grader=grader(scores))
-    assert [chunk.document.doc_id for chunk in graded.chunks] == ["fish", "urchins"]
-    assert graded.notes == ("2 of 4 chunks got no score from by hand and were left out",)
+    assert [chunk["doc_id"] for chunk in graded["chunks"]] == ["fish", "urchins"]
+    assert graded["notes"] == ["2 of 4 chunks got no score from by hand and were left out"]
     nothing = grade(QUESTION, documents[:1], grader=grader(scores))
-    assert (nothing.chunks, nothing.looked_at) == ((), 1)
+    assert (nothing["chunks"], nothing["chunks_looked_at"]) == ([], 1)
 
 
 def test_no_documents_or_empty_ones_give_no_chunks() -> None:
@@ -139,7 +138,7 @@ def test_no_documents_or_empty_ones_give_no_chunks() -> None:
 
     for documents in ([], [document("a"), document("b", " \n ")]):
         graded = grade(QUESTION, documents, grader=Grader(name="none", kind="cross-encoder", score=never))
-        assert (graded.chunks, graded.looked_at) == ((), 0)
+        assert (graded["chunks"], graded["chunks_looked_at"]) == ([], 0)
 
 
 def test_without_a_cross_encoder_the_embedder_grades_and_is_named(tmp_path: Path) -> None:
@@ -149,10 +148,10 @@ def test_without_a_cross_encoder_the_embedder_grades_and_is_named(tmp_path: Path
         document("kelp", "Kelp forests give shelter to juvenile fish."),
     ]
     graded = grade(QUESTION, documents, grader=instead)
-    assert [chunk.document.doc_id for chunk in graded.chunks] == ["kelp", "stocks"]
-    assert graded.chunks[0].share > 0.9  # cosines as they are would give 0.6
-    assert (graded.kind, graded.grader) == ("embedding similarity", "all-MiniLM-L6-v2")
-    assert graded.notes[0].startswith("ordered by similarity of meaning, which is less exact than a cross-encoder: ")
+    assert [chunk["doc_id"] for chunk in graded["chunks"]] == ["kelp", "stocks"]
+    assert graded["chunks"][0]["score"] > 0.9  # cosines as they are would give 0.6
+    assert graded["grader"] == {"name": "all-MiniLM-L6-v2", "kind": "embedding similarity"}
+    assert graded["notes"][0].startswith("ordered by similarity of meaning, which is less exact than a cross-encoder: ")
 
 
 def test_without_any_model_nothing_is_graded() -> None:

@@ -152,7 +152,8 @@ def test_five_chunks_of_300_characters_pass_and_links_take_the_place_of_an_answe
     ]
     grader = Grader(name="by hand", kind="cross-encoder", score=lambda _, texts: np.arange(len(texts), dtype=float))
     graded = Reranker(question="q", grader=grader).graded(found)
-    assert [chunk.document.doc_id for chunk in graded.chunks] == ["2"] * 5
-    assert [chunk.raw for chunk in graded.chunks] == sorted((chunk.raw for chunk in graded.chunks), reverse=True)
-    assert max(len(chunk.text) for chunk in graded.chunks) <= 300
+    assert [chunk["doc_id"] for chunk in graded["chunks"]] == ["2"] * 5
+    scores = [chunk["raw_score"] for chunk in graded["chunks"]]
+    assert scores == sorted(scores, reverse=True)
+    assert max(len(chunk["text"]) for chunk in graded["chunks"]) <= 300
     assert link_list(found) == "- [One](https://example.org/1)\n- [Two](https://example.org/2)"
