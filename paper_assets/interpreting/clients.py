@@ -6,9 +6,8 @@ serves all threads of a server.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,24 +34,10 @@ class WaitedOnce(Warehouse):
     messages: list[str] = field(default_factory=list, compare=False)  # the error of the first wait
 
     @contextmanager
-    def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
-        """Open the warehouse as `Warehouse.reading` does."""
-        with self._once(partial(Warehouse.reading, own_settings=own_settings)) as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
-        """Open the warehouse as `Warehouse.writing` does."""
-        with self._once(partial(Warehouse.writing, own_settings=own_settings)) as connection:
-            yield connection
-
-    @contextmanager
-    def _once(
-        self, opened: Callable[[Warehouse], AbstractContextManager[DuckDBPyConnection]]
-    ) -> Iterator[DuckDBPyConnection]:
+    def _opened(self, *, read_only: bool, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
+        now = replace(self, deadline=0.0) if self.messages else self
         try:
-            deadline = 0.0 if self.messages else self.deadline
-            with opened(Warehouse(self.path, deadline=deadline, opened=self.opened)) as connection:
+            with Warehouse._opened(now, read_only=read_only, own_settings=own_settings) as connection:
                 yield connection
         except StoreBusy as error:
             self.messages.append(str(error))
