@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from paper_assets.stores.warehouse import value_of
-from paper_assets.text.bm25 import QueryWord, counted_pairs, words_of
+from paper_assets.text.bm25 import QueryWord, counted_pairs, numbered_words
 from paper_assets.text.words import word_forms
 
 _FEW_TEXTS = 100  # that contain a word; in a small store a share says little
@@ -97,12 +97,7 @@ def words_of_many(connection: DuckDBPyConnection, words: Sequence[str]) -> set[s
 def _write(connection: DuckDBPyConnection, new: pa.Table, *, first: int) -> None:
     """Insert the texts with numbers from `first`, and their postings sorted by word, so that DuckDB skips most."""
     numbers: dict[str, int] = {}
-    rows, words = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    for within, spelled, used in words_of(new["text"].combine_chunks()):
-        known = np.array([numbers.setdefault(word, len(numbers)) for word in spelled], dtype=np.int32)
-        rows.append(within.astype(np.int32))
-        words.append(known[used])
-    of_row, of_word = np.concatenate(rows), np.concatenate(words)
+    of_row, of_word = numbered_words(new["text"].combine_chunks(), lambda word: numbers.setdefault(word, len(numbers)))
     spellings = sorted(numbers)
     rank = np.zeros(len(spellings), dtype=np.int32)
     rank[[numbers[word] for word in spellings]] = np.arange(len(spellings))

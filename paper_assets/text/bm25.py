@@ -7,7 +7,7 @@ queries, not on texts that a filter removes (R5), and not on any order, to the b
 Words are those of `words.py`; a plural is the same word as its singular, and function words are ignored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,25 +96,24 @@ def query_words(query: str) -> list[QueryWord]:
     return [QueryWord(forms=tuple(known), often=times) for known, times in zip(forms, often, strict=True)]
 
 
-def words_of(
-    texts: pa.Array, *, normal: bool = False
-) -> Iterator[tuple[NDArray[np.int64], list[str], NDArray[np.int32]]]:
-    """Yield for each part of the texts row and word for each occurrence, words as indices into the spellings.
+def numbered_words(
+    texts: pa.Array, number: Callable[[str], int], *, normal: bool = False
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the row and the number of the word of each occurrence; `number` gives each spelling its number.
 
     `normal`: the texts are in normal form.
     """
     import pyarrow.compute as pc
 
+    rows, numbers = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     for places, part in spaced(texts, normal=normal):
         lists = pc.split_pattern(part, " ")
         owners, words = pc.list_parent_indices(lists), pc.list_flatten(lists)
         filled = pc.not_equal(words, "")
         coded = pc.dictionary_encode(words.filter(filled))
-        yield (
-            places[owners.filter(filled).to_numpy()],
-            coded.dictionary.to_pylist(),
-            coded.indices.to_numpy().astype(np.int32),
-        )
+        rows.append(places[owners.filter(filled).to_numpy()].astype(np.int32))
+        numbers.append(np.array([*map(number, coded.dictionary.to_pylist())], np.int32)[coded.indices.to_numpy()])
+    return np.concatenate(rows), np.concatenate(numbers)
 
 
 def spaced(texts: pa.Array, *, normal: bool = False) -> Iterator[tuple[NDArray[np.int64], pa.Array]]:

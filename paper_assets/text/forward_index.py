@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from paper_assets.text.bm25 import Held, counted_pairs, words_of
+from paper_assets.text.bm25 import Held, counted_pairs, numbered_words
 from paper_assets.text.words import HAS_NO_BORDERS, asks, normal_forms, stem
 
 MOST_TEXTS = 200_000  # 100,000 papers, each with its title and its whole text: some 4 kB each
@@ -166,11 +166,8 @@ class ForwardIndex:
 def _read(texts: list[str], known: _Vocabulary) -> dict[str, _Text]:
     """Read texts, and add their words to those known."""
     forms = normal_forms(texts)
-    rows, columns = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    for within, spelled, numbers in words_of(pa.array(forms, pa.string()), normal=True):
-        rows.append(within.astype(np.int32))
-        columns.append(np.array([known.numbered(word) for word in spelled], dtype=np.int32)[numbers])
-    starts, words, times = counted_pairs(np.concatenate(rows), np.concatenate(columns), len(texts))
+    rows, columns = numbered_words(pa.array(forms, pa.string()), known.numbered, normal=True)
+    starts, words, times = counted_pairs(rows, columns, len(texts))
     return {
         text: _Text(
             normal=form,

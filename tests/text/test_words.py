@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paper_assets.text.acronyms import long_forms
-from paper_assets.text.bm25 import words_of
+from paper_assets.text.bm25 import numbered_words
 from paper_assets.text.words import in_usual_spelling, normal_form, stem, stems_in, words_in
 
 
@@ -56,8 +56,9 @@ def test_spellings_of_a_compound_are_one(one: str, other: str) -> None:
 
 
 def words_of_table(text: str) -> list[str]:
-    (found,) = words_of(pa.array([text]))
-    return sorted(found[1])
+    found: dict[str, int] = {}
+    numbered_words(pa.array([text]), lambda word: found.setdefault(word, len(found)))
+    return sorted(found)
 
 
 def test_the_text_for_the_model_has_american_spelling_and_long_forms() -> None:
