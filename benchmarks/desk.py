@@ -64,16 +64,15 @@ def rank_all_days(
 def copy_to_all_days(warehouse: Warehouse, *, days: int, profiles: int) -> None:
     """Copy the ranking of p0 on `DAY` to the days before it and to the other profiles."""
     for table in TABLES:
-        with warehouse.writing() as connection:
-            connection.execute(
-                f"""
-                insert into {table} by name
-                select * exclude (back, other) replace (day - back::integer as day, 'p' || other as profile)
-                from {table}, range($days) as earlier(back), range($profiles) as others(other)
-                where back + other > 0
-                """,
-                {"days": days, "profiles": profiles},
-            )
+        warehouse.run(
+            f"""
+            insert into {table} by name
+            select * exclude (back, other) replace (day - back::integer as day, 'p' || other as profile)
+            from {table}, range($days) as earlier(back), range($profiles) as others(other)
+            where back + other > 0
+            """,
+            {"days": days, "profiles": profiles},
+        )
 
 
 def main() -> None:

@@ -115,10 +115,9 @@ def considered(desk: Desk) -> tuple[date, str, set[str]] | None:
         inputs = ranking_inputs(desk.warehouse, day, "reader") if day else None
         if day is None or inputs is None:
             return None
-        with desk.warehouse.reading() as connection:
-            rows = connection.execute(
-                "select paper_id from candidates where profile = 'reader' and day = $day", {"day": day}
-            ).fetchall()
+        rows = desk.warehouse.rows(
+            "select paper_id from candidates where profile = 'reader' and day = $day", {"day": day}
+        )
     except (StoreError, NotComputed):
         return None
     return day, inputs, {paper_id for (paper_id,) in rows}

@@ -197,8 +197,7 @@ def from_home() -> list[Good]:
 
     settings = load_settings(os.environ, Path.cwd())
     warehouse = Warehouse(settings.warehouse_path, deadline=settings.store_deadline)
-    with warehouse.reading() as connection:
-        rows = connection.execute("select item from rewrite_items where kept is not null order by item").fetchall()
+    rows = warehouse.rows("select item from rewrite_items where kept is not null order by item")
     items = rewrite_items(warehouse, [item for (item,) in rows])
     return [(each, each.kept_attempt.text) for each in items if each.kept_attempt and not each.kept_attempt.stopped]
 

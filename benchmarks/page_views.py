@@ -51,10 +51,7 @@ def filled(folder: Path, *, days: int, profiles: int, papers: int) -> Desk:
     ]
     merge_papers(warehouse, stored)
     embedder = load_embedder(settings.embedding_model)
-    with warehouse.reading() as connection:
-        hashes = [
-            each for (each,) in connection.execute("select distinct text_hash from papers order by all").fetchall()
-        ]
+    hashes = [each for (each,) in warehouse.rows("select distinct text_hash from papers order by all")]
     chance = np.random.default_rng(2)
     centres = unit(chance.normal(size=(200, embedder.dimension)))
     noise = chance.standard_normal(size=(len(hashes), embedder.dimension), dtype=np.float32)
@@ -73,8 +70,7 @@ def views(desk: Desk) -> dict[str, str]:
     """Return the address of each view."""
     rows = ranking(desk.warehouse, DAY, "p0").rows
     first, last = rows.column("paper_id")[0].as_py(), rows.column("paper_id")[-1].as_py()
-    with desk.warehouse.reading() as connection:
-        [(title,)] = connection.execute("select title from papers where paper_id = ?", [first]).fetchall()
+    [(title,)] = desk.warehouse.rows("select title from papers where paper_id = ?", [first])
     words = " ".join(title.split()[:3])
     return {
         "profiles": "/?all=1",

@@ -136,8 +136,7 @@ def filled(folder: Path, count: int, *, real: Path | None = None, chroma: bool =
             with gzip.open(real, "rt", encoding="utf-8") as lines:
                 texts = [f"{each['title']}\n\n{each['abstract']}" for each in map(json.loads, lines)][:1_500]
         known = corpus.embedder.encode(texts)
-        with corpus.warehouse.reading() as connection:
-            rows = connection.execute("select distinct text_hash from papers order by text_hash").fetchall()
+        rows = corpus.warehouse.rows("select distinct text_hash from papers order by text_hash")
         chance = np.random.default_rng(2)
         for start in range(0, len(rows), AT_ONCE):
             part = [text_hash for (text_hash,) in rows[start : start + AT_ONCE]]
@@ -165,10 +164,7 @@ _TOPICS = (
 
 def queries(corpus: Corpus) -> Mapping[str, str]:
     """Return a query of each kind, of words that occur in the papers."""
-    with corpus.warehouse.reading() as connection:
-        [(title, name)] = connection.execute(
-            "select title, authors[1] from papers where paper_id = '1001.00007'"
-        ).fetchall()
+    [(title, name)] = corpus.warehouse.rows("select title, authors[1] from papers where paper_id = '1001.00007'")
     words = title.split()
     return {
         "words": " ".join(words[:4]),
@@ -196,10 +192,9 @@ def median_of(rounds: int, work: Callable[[], object]) -> float:
 
 def vectors_of(corpus: Corpus) -> tuple[list[str], np.ndarray]:
     """Return all ids, ascending, and their vectors."""
-    with corpus.warehouse.reading() as connection:
-        table = connection.sql(
-            "select paper_id, vector from papers join embeddings using (text_hash) order by paper_id"
-        ).to_arrow_table()
+    table = corpus.warehouse.table(
+        "select paper_id, vector from papers join embeddings using (text_hash) order by paper_id"
+    )
     return table["paper_id"].to_pylist(), np.stack(table["vector"].to_numpy())
 
 
@@ -233,8 +228,7 @@ def beside(corpus: Corpus, rounds: int) -> dict[str, float]:
     _, vectors = vectors_of(corpus)
     taken["numpy alone"] = median_of(rounds, lambda: np.argsort(-(vectors @ vector))[:20])
     duck = duckdb.connect()
-    with corpus.warehouse.reading() as connection:
-        duck.register("papers", connection.sql("select paper_id, title, abstract from papers").to_arrow_table())
+    duck.register("papers", corpus.warehouse.table("select paper_id, title, abstract from papers"))
     duck.execute(_INDEX)
     [(average,)] = duck.execute("select avg(words) from lengths").fetchall()
     asked = {"words": text.lower().split(), "average": average}

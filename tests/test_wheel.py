@@ -202,5 +202,4 @@ def test_the_wheel_without_extras_fetches_embeds_ranks_finds_and_serves_the_page
 
 def embedded(desk: Desk) -> list[tuple[int, str]]:
     """Return how many texts have a vector, by model."""
-    with desk.warehouse.reading() as connection:
-        return connection.execute("select count(*), model from embeddings group by model").fetchall()
+    return desk.warehouse.rows("select count(*), model from embeddings group by model")

@@ -99,8 +99,7 @@ def test_an_unmasked_phone_is_found_and_not_shown(home: Home) -> None:
 def test_an_index_that_holds_other_vectors_is_noticed_and_made_again(home: Home) -> None:
     fill(home.archive, [practice(number) for number in range(6)])
     home.materialize()
-    with home.archive.warehouse.writing() as connection:
-        connection.execute("update embeddings set vector = list_reverse(vector)")
+    home.archive.warehouse.run("update embeddings set vector = list_reverse(vector)")
     assert not home.materialize()["vectors_find_themselves"]
     assert home.materialize()["vectors_find_themselves"]
 

@@ -216,8 +216,7 @@ def test_nothing_pauses_before_the_first_try_and_after_a_killed_run() -> None:
 
 def test_a_failed_blocking_check_of_one_profile_stops_what_follows_for_it_until_it_passes(daemon: Daemon) -> None:
     daemon.make(daemon.tick())
-    with daemon.workspace.warehouse.writing() as connection:
-        connection.execute("update rankings set final = 7 where profile = 'ann'")
+    daemon.workspace.warehouse.run("update rankings set final = 7 where profile = 'ann'")
     key = grid_key(MONDAY, "ann")
     checked = dg.materialize(
         ASSETS,

@@ -105,8 +105,7 @@ def test_compare_rewrites_both_ways_and_keeps_nothing(desk: Desk, tmp_path: Path
     assert with_examples["input_tokens"] == without["input_tokens"] == 12 * 100, "the warm-up is not counted"
     assert comparison["differences"]["score"] == {"mean": 0.0, "interval": [0.0, 0.0]}
     assert set(comparison["differences"]) == {"score", "attempts", "tokens", "seconds"}
-    with desk.warehouse.reading() as connection:
-        assert connection.execute("select count(*) from rewrite_items").fetchall() == [(0,)]
+    assert desk.warehouse.rows("select count(*) from rewrite_items") == [(0,)]
     assert counts(desk.warehouse)[V1] == 6
 
 

@@ -40,15 +40,13 @@ def test_a_harvest_killed_twice_continues_and_stores_every_paper_once(tmp_path: 
             "error: --from and --until must not be after today, in this order"
         )
     assert (outcome["resumed"], outcome["resumed"] + outcome["pages"]) == (4, len(oai.queries) - 2)
-    with desk.warehouse.reading() as connection:
-        kept = connection.execute("select paper_id, strftime(day, '%Y-%m-%d') from papers order by all").fetchall()
+    kept = desk.warehouse.rows("select paper_id, strftime(day, '%Y-%m-%d') from papers order by all")
     assert kept == sorted((each.paper_id, f"{each.versions[0]:%F}") for each in months())
     assert outcome["days_reported"] == len({day for _, day in kept})
 
 
 def harvested(desk: Desk) -> list[tuple[object, ...]]:
-    with desk.warehouse.reading() as connection:
-        return connection.execute("select * from papers order by paper_id").fetchall()
+    return desk.warehouse.rows("select * from papers order by paper_id")
 
 
 def test_a_harvest_of_recorded_pages_killed_twice_stores_the_same_rows_as_an_undisturbed_one(

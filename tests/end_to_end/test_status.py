@@ -48,8 +48,7 @@ def test_without_a_profile_it_shows_what_is_stored_and_how_to_make_one(tmp_path:
 def test_ratings_that_are_not_learned_yet_make_the_newest_list_out_of_date(tmp_path: Path) -> None:
     desk = ranked(tmp_path, graphs=GRAPHS)
     assert current(desk)["graphs"] == "current"
-    with desk.warehouse.reading() as connection:
-        [(rated,)] = connection.execute("select paper_id from rankings order by rank limit 1").fetchall()
+    [(rated,)] = desk.warehouse.rows("select paper_id from rankings order by rank limit 1")
     desk.run("rate", "graphs", rated, "worth")
     late = current(desk)["graphs"]
     assert late.startswith("out of date: preference_model") and "`paper-assets run`" in late

@@ -64,8 +64,7 @@ def test_a_process_that_recalls_sees_what_another_keeps_and_removes(tmp_path: Pa
             done = keep(archive, f"Sheep number {number}.")
             answers.send(f"Sheep number {number}.")
             assert f"Sheep number {number}." in answers.recv()
-        with archive.warehouse.writing() as connection:
-            connection.execute("delete from best_practices where id = ?", [done.id])
+        archive.warehouse.run("delete from best_practices where id = ?", [done.id])
         answers.send("Sheep number 2.")
         assert "Sheep number 2." not in answers.recv()
 

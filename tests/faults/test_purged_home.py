@@ -117,8 +117,7 @@ def test_a_removed_profile_goes_with_its_ratings_after_thirty_days_unless_it_cam
     for days, expected in ((29, []), (31, ["early"]), (32, [])):
         assert remove_expired(ranked.settings, ranked.environment, now=NOW + timedelta(days=days)) == expected
     assert {*profile_names(place)} - {NAME} == {"back", "graphs"}  # NAME: of the test before
-    with place.warehouse.reading() as connection:
-        assert connection.execute("select profile from seen_papers").fetchall() == [("back",)]
+    assert place.warehouse.rows("select profile from seen_papers") == [("back",)]
 
 
 def test_the_history_keeps_its_newest_events_and_shrinks(ranked: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,7 @@ def bring_in(warehouse: Warehouse, folder: Path, embedder: Embedder | None = Non
 
 
 def documents(warehouse: Warehouse, **wanted: object) -> list[dict[str, object]]:
-    with warehouse.reading() as connection:
-        found = (
-            connection.sql("from retrievable where data_type = 'fulltext' order by doc_id").to_arrow_table().to_pylist()
-        )
+    found = warehouse.table("from retrievable where data_type = 'fulltext' order by doc_id").to_pylist()
     return [each for each in found if all(each[name] == value for name, value in wanted.items())]
 
 

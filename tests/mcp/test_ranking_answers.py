@@ -23,8 +23,7 @@ from tests.mcp.ranked_desk import DAYS, ranked_desk
 def test_a_ranked_paper_that_is_no_longer_stored_keeps_its_place_and_its_reasons(tmp_path: Path) -> None:
     desk, day = ranked_desk(tmp_path), date.fromisoformat(DAYS[-1])
     before = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["papers"]
-    with desk.warehouse.writing() as connection:
-        connection.execute("delete from papers where paper_id = ?", [before[0]["paper_id"]])
+    desk.warehouse.run("delete from papers where paper_id = ?", [before[0]["paper_id"]])
     after = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["papers"]
     assert after == [
         {
@@ -98,8 +97,7 @@ def test_terminal_and_assistants_get_the_same_sentence_and_the_likely_papers_tha
     printed = capsys.readouterr().out
     assert f"also likely: {after[0]}" in printed and after[1] not in printed
     assert not any("empty" in line for line in brief_ranking(desk.warehouse, "traffic", day)["warnings"])
-    with desk.warehouse.writing() as connection:
-        connection.execute("update rankings set shown = false")
+    desk.warehouse.run("update rankings set shown = false")
     window = shown_ranking(desk.warehouse, "traffic", day, settings=desk.settings)["window"]
     assert window == "6 new of 12 papers. 2 filtered out: in your list on an earlier day."
     assert f"the list is empty: {window}" in brief_ranking(desk.warehouse, "traffic", day)["warnings"]

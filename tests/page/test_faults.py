@@ -310,8 +310,7 @@ def test_health_sends_a_digest_again_that_may_not_have_arrived(
         assert commands == [["deliver", PROFILE, "--day", f"{today}", "--again"]]
     finally:
         file.unlink()
-        with desk.warehouse.writing() as connection:
-            connection.execute("delete from digest_deliveries")
+        desk.warehouse.run("delete from digest_deliveries")
 
 
 def test_what_the_form_can_correct_leads_to_it(client: TestClient, page_of_a_year: Page) -> None:

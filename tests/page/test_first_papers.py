@@ -99,8 +99,7 @@ def test_a_later_morning_fetches_the_days_again_that_may_have_grown(
     before = paper_counts(desk.warehouse)[day]
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked, "nothing is asked twice after one announcement"
-    with desk.warehouse.writing() as connection:  # as if asked before the last announcements, also after holidays
-        connection.execute("update day_listings set asked_at = asked_at - interval 7 days")
+    desk.warehouse.run("update day_listings set asked_at = asked_at - interval 7 days")
     desk.run("start", "--days", "2", **reaching(arxiv))
     assert len(arxiv.requests) == asked + 2
     assert paper_counts(desk.warehouse)[day] == before + 1
@@ -117,8 +116,7 @@ def test_run_asks_for_the_days_that_are_due_and_ranks_what_is_stored_where_arxiv
     assert asked > started, "the other days of the week were never asked for"
     desk.run("run", **reaching(arxiv))
     assert len(arxiv.requests) == asked
-    with desk.warehouse.writing() as connection:  # before the last announcement, also after a weekend and holidays
-        connection.execute("update day_listings set asked_at = asked_at - interval 7 days")
+    desk.warehouse.run("update day_listings set asked_at = asked_at - interval 7 days")
     arxiv.papers.append(invented_paper(999, newest, title="Traffic forecasting, late", categories=("cs.LG",)))
     arxiv.script = [Answer(status=404)] * (asked + 1)
     listed, warned = desk.heard("run", **reaching(arxiv))
@@ -205,8 +203,7 @@ def test_today_opens_when_the_list_is_ready_while_older_papers_are_still_embedde
         background.write_job(home, replace(job_of(desk), state="running", process=str(this_process())))
         opened = client.get("/p/traffic/first?watch=1")
         assert opened.url.path == "/p/traffic" and "still being prepared" not in opened.text
-        with desk.warehouse.writing() as connection:
-            connection.execute("delete from embeddings")
+        desk.warehouse.run("delete from embeddings")
         assert "Older papers are still being prepared" in client.get("/p/traffic/first?watch=1").text
         assert "Embed them and update the lists</button>" in client.get("/p/traffic/search?q=old+letters").text
         assert "disabled" not in client.get("/health").text

@@ -44,11 +44,10 @@ def taught(page_of_a_year: Page) -> Iterator[Page]:
     ]
     append_ratings(warehouse, PROFILE, given, given_in="page", now=NOW)
     rank_again(page_of_a_year)
-    with warehouse.writing() as connection:  # as if the last paper of the list were there only because of the ratings
-        connection.execute(
-            "update rankings set semantic_relevance = 0, learned = 0.6 where day = ? and profile = ? and rank = 4",
-            [LATEST, PROFILE],
-        )
+    warehouse.run(
+        "update rankings set semantic_relevance = 0, learned = 0.6 where day = ? and profile = ? and rank = 4",
+        [LATEST, PROFILE],
+    )
     yield page_of_a_year
     erase_ratings(warehouse, PROFILE, profiles_dir=page_of_a_year.desk.folder / "profiles")
     rank_again(page_of_a_year)

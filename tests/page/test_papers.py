@@ -22,8 +22,7 @@ def two_for_later(page_of_a_year: Page) -> Iterator[Page]:
             given_in="command line", now=now(), profiles_dir=desk.folder / "profiles",
         )  # fmt: skip
     yield page_of_a_year
-    with desk.warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    desk.warehouse.run("delete from ratings")
 
 
 def test_formulas_are_mathml_in_the_list_and_on_the_papers_page(page_of_a_year: Page, browser: Browser) -> None:

@@ -89,8 +89,7 @@ def test_a_found_paper_is_rated_and_leads_to_similar_ones_and_to_its_authors(
         expect(page.locator(".verdict")).to_contain_text("Papers like Protein structure")
         page.wait_for_load_state()
         expect(page.locator(f'[id="paper-{paper_id}"]')).to_have_count(0)
-    with desk.warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    desk.warehouse.run("delete from ratings")
 
 
 def test_a_search_becomes_an_interest_or_a_question_with_one_click(page_of_a_year: Page, browser: Browser) -> None:
@@ -145,7 +144,6 @@ def test_a_day_without_papers_offers_to_search_for_the_interests(tmp_path: Path)
     desk, words = ranked_desk(tmp_path), "/p/traffic/search?q=traffic%20forecasting%20on%20road%20networks"
     with page_client(desk) as client:
         assert words not in client.get("/p/traffic").text
-        with desk.warehouse.writing() as connection:
-            connection.execute("update rankings set shown = false")
+        desk.warehouse.run("update rankings set shown = false")
         assert words in client.get("/p/traffic").text
         assert client.get(words).status_code == 200

@@ -435,8 +435,7 @@ def test_the_likely_papers_after_the_list_are_one_click_away_and_can_be_rated(
             pressed(page, more[0], "later")
             keep_picture(page, "today-more-likely")
     finally:
-        with warehouse.writing() as connection:
-            connection.execute(set_header, [header, day, PROFILE])
+        warehouse.run(set_header, [header, day, PROFILE])
     assert ratings(nothing_rated) == {more[0]: "later"}
 
 

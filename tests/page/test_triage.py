@@ -63,8 +63,7 @@ def test_list_and_questions_are_rated_with_one_key_for_each_paper(
     desk_of_fifteen: Page, browser: Browser, profile: str, width: int
 ) -> None:
     warehouse = desk_of_fifteen.desk.warehouse
-    with warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    warehouse.run("delete from ratings")
     top_k, asked = ASKED[profile]
     with visitor(browser, width=width) as page:
         page.goto(f"{desk_of_fifteen.url}/p/{profile}")
@@ -88,8 +87,7 @@ def test_list_and_questions_are_rated_with_one_key_for_each_paper(
 
 @pytest.mark.parametrize("view", ["", "/week"])
 def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, browser: Browser, view: str) -> None:
-    with desk_of_fifteen.desk.warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    desk_of_fifteen.desk.warehouse.run("delete from ratings")
     rows = ranking(desk_of_fifteen.desk.warehouse, DAY, "reader").rows
     listed = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     assert len(listed) == 15

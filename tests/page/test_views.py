@@ -95,8 +95,7 @@ def test_rated_unsaved_and_waiting_rows_are_accessible(
         expect(page.locator(".found article")).to_have_count(1)
         if axe:
             found["shelf"] = serious_findings(page, axe)
-    with page_of_a_year.desk.warehouse.writing() as connection:
-        connection.execute("delete from ratings")
+    page_of_a_year.desk.warehouse.run("delete from ratings")
     assert {name: findings for name, findings in found.items() if findings} == {}
 
 

@@ -82,8 +82,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def texts_of(corpus: Corpus) -> list[str]:
-    with corpus.warehouse.reading() as connection:
-        return [text for (text,) in connection.execute("select text from documents order by doc_id").fetchall()]
+    return [text for (text,) in corpus.warehouse.rows("select text from documents order by doc_id")]
 
 
 @pytest.mark.parametrize("method", ["vector", "hybrid"])
@@ -130,8 +129,7 @@ def test_vectors_that_are_not_those_of_the_database_are_noticed(tmp_path: Path) 
     corpus = corpus_at(tmp_path)
     fill(corpus, [document("a", "0 alpha"), document("b", "1 beta")])
     corpus = with_chroma(corpus)
-    with corpus.warehouse.writing() as connection:
-        connection.execute("update embeddings set vector = [0.0, 0.0, 0.0, 1.0]")
+    corpus.warehouse.run("update embeddings set vector = [0.0, 0.0, 0.0, 1.0]")
     found = search(corpus, "0 alpha", data_type="fulltext", where=access(None), k=1, method="vector")
     assert found.way == "SQL: the Chroma folder holds other vectors than the database"
 

@@ -367,8 +367,7 @@ def test_another_model_embeds_the_originals_again_and_finds_them(archive: Archiv
     assert len(recall(archive, "subject3")) == 2
     other = replace(archive, embedder=invented_embedder(name="other"))
     assert recall(other, "subject3")[0] in {practice(0).id, practice(3).id}
-    with archive.warehouse.reading() as connection:
-        counted = connection.execute("select model, count(*) from embeddings group by all order by all").fetchall()
+    counted = archive.warehouse.rows("select model, count(*) from embeddings group by all order by all")
     assert counted == [("invented", 6), ("other", 6)]
 
 

@@ -386,8 +386,7 @@ def test_the_archive_gets_the_examples_of_every_attempt_up_to_the_kept_one(
 
 
 def published(warehouse: Warehouse) -> list[tuple[str, int, str]]:
-    with warehouse.reading() as connection:
-        return connection.execute("select doc_id, version, text from documents order by doc_id").fetchall()
+    return warehouse.rows("select doc_id, version, text from documents order by doc_id")
 
 
 def test_a_finished_rewrite_is_a_document_and_the_one_of_a_newer_version_takes_its_place(

@@ -193,8 +193,7 @@ def test_its_papers_are_listed_and_ranked_beside_arxivs_and_never_collide(tmp_pa
         settings=clients.settings, as_of=DAY, now=NOW, embed=None, save=False,
     )  # fmt: skip
     assert {paper["paper_id"] for paper in result["ranked_papers"]} == ids
-    with clients.warehouse.reading() as connection:
-        urls = dict(connection.execute("select paper_id, url from retrievable").fetchall())
+    urls = dict(clients.warehouse.rows("select paper_id, url from retrievable"))
     assert urls == {paper_id: page_of(paper_id) for paper_id in ids}
 
 

@@ -46,8 +46,7 @@ def put(warehouse: Warehouse, *documents: Document, origin: str = "one.pdf") -> 
 
 
 def stored(warehouse: Warehouse) -> list[tuple[str, str]]:
-    with warehouse.reading() as connection:
-        return connection.execute("select origin, doc_id from documents order by origin, place").fetchall()
+    return warehouse.rows("select origin, doc_id from documents order by origin, place")
 
 
 def test_the_same_documents_again_write_nothing(warehouse: Warehouse) -> None:

@@ -36,8 +36,7 @@ def test_a_stored_answer_that_fails_a_check_is_paid_for_again_once(warehouse: Wa
     with loopback_llm(*[says({"score": 0.75})] * 2) as server:
         ask = LanguageModel(config=server.config("ollama"), cache=StoredAnswers(warehouse)).ask
         ask(system="s", user="u", schema=Score)
-        with warehouse.reading() as connection:
-            [(key,)] = connection.execute("select key from llm_answers").fetchall()
+        [(key,)] = warehouse.rows("select key from llm_answers")
         keep_answers(warehouse, {key: '{"score": -1}'}, model="m")
         again = [
             ask(system="s", user="u", schema=Score, complaint=lambda value: "negative" if value.score < 0 else None)

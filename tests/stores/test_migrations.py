@@ -227,8 +227,7 @@ def test_a_failing_migration_leaves_everything_as_it_was_and_is_reported_in_one_
         assert f"could not be upgraded to schema version {NEWEST + 1} (invented)" in message
         assert "no_such_table" in message and str(path.with_name(COPY)) in message and "\n" not in message
     assert (rows_of(path), shape_of(path), rows_of(path.with_name(COPY))) == (before, shape, before)
-    with Warehouse(path, deadline=5).writing() as connection:  # the earlier program continues
-        connection.execute("delete from llm_answers")
+    Warehouse(path, deadline=5).run("delete from llm_answers")
 
 
 def test_after_a_failure_the_migrations_before_it_stay(path: Path) -> None:
@@ -237,15 +236,13 @@ def test_after_a_failure_the_migrations_before_it_stay(path: Path) -> None:
     with pytest.raises(StoreError, match=f"version {NEWEST + 2}"), two.reading():
         pass
     assert version_of(path) == NEWEST + 1
-    with good.reading() as connection:
-        assert connection.execute("select below from rankings").fetchall() == [(False,)]
+    assert good.rows("select below from rankings") == [(False,)]
 
 
 def open_once(answers: Any, apply: Callable[[DuckDBPyConnection], None], path: Path) -> None:
     answers.send("ready")
     answers.recv()
-    with with_next(apply, path).reading() as connection:
-        answers.send(connection.execute("select below from rankings").fetchall())
+    answers.send(with_next(apply, path).rows("select below from rankings"))
 
 
 def test_a_migration_killed_in_the_middle_leaves_version_and_copy_and_the_next_start_continues(path: Path) -> None:

@@ -91,8 +91,7 @@ def test_a_kept_attempt_and_a_closed_item_leave_no_claim_for_a_kill_to_leave_beh
     for end in ends:
         assert claim_item(warehouse, "a", holder="elsewhere:1:killed", now=NOW, until=LATER)
         assert end()
-        with warehouse.reading() as connection:
-            assert connection.execute("select * from rewrite_claims").fetchall() == []
+        assert warehouse.rows("select * from rewrite_claims") == []
 
 
 def test_an_item_comes_back_with_all_that_happened_to_it(warehouse: Warehouse) -> None:
