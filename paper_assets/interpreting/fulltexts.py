@@ -57,7 +57,7 @@ def import_pdfs(warehouse: Warehouse, embedder: Embedder | None, profile: str, f
             present |= {last: last for last in stored if _name_of(last) == encodable(name)}
     remove_documents(warehouse, "fulltext", origins=stored.difference(present.values()))
     if embedder:
-        embed_passages(warehouse, embedder)
+        embed_documents(warehouse, "fulltext", encode=embedder.encode, model=embedder.name)
     return failures
 
 
@@ -72,13 +72,8 @@ def keep_fulltext(warehouse: Warehouse, embedder: Embedder | None, paper: Paper,
         warehouse, "fulltext", origin=origin, documents=_passages(pages, f"{origin}v{paper.version}", about)
     )
     if embedder:
-        embed_passages(warehouse, embedder)
+        embed_documents(warehouse, "fulltext", encode=embedder.encode, model=embedder.name)
     return changed
-
-
-def embed_passages(warehouse: Warehouse, embedder: Embedder) -> int:
-    """Embed all passages without a vector, of any owner; return the number of different texts."""
-    return embed_documents(warehouse, "fulltext", encode=embedder.encode, model=embedder.name)
 
 
 def _version(digest: str, name: str, about: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 from paper_assets.errors import InvalidInput, LLMConfigError, LLMNotConfigured, PaperAssetsError
 from paper_assets.interpreting.clients import open_clients
-from paper_assets.interpreting.fulltexts import embed_passages
 from paper_assets.interpreting.papers import fetch_paper
 from paper_assets.library.formats import write_papers
 from paper_assets.models.embedder import Embedder
@@ -45,7 +44,7 @@ from paper_assets.retrieval.search import open_corpus
 from paper_assets.retrieval.stance_judges import open_judge, support_judge
 from paper_assets.settings import Settings
 from paper_assets.sources.source import seconds_from_now
-from paper_assets.stores.documents import DataType, Where, text_before
+from paper_assets.stores.documents import DataType, Where, embed_documents, text_before
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.warehouse import Warehouse
@@ -140,7 +139,7 @@ def prepare_question(
     if options.fetch:
         notes += _fetch_full_texts(context, passages, options.fetch, progress)
         if embedder is not None:
-            embed_passages(warehouse, embedder)
+            embed_documents(warehouse, "fulltext", encode=embedder.encode, model=embedder.name)
         passages = gather_passages(corpus, question, where=allowed, data_types=data_types)
     config, no_model, configured = None, None, True
     if not options.extractive:

@@ -47,7 +47,6 @@ from paper_assets.rewriting.gate import held_back, stopped_attempts
 from paper_assets.rewriting.loop import (
     Claimed,
     advance,
-    embed_published,
     state_of,
     status_in_words,
 )
@@ -55,6 +54,7 @@ from paper_assets.rewriting.policy import Wait, Write
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer
 from paper_assets.settings import RewritingConfig
+from paper_assets.stores.documents import embed_documents
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.stores.rewrite_progress import asked_by, replace_set
 from paper_assets.stores.rewrites import (
@@ -239,7 +239,7 @@ def publish_vectors(warehouse: Warehouse, workspace: Workspace) -> None:
     """Embed the finished rewrites without vector, so that retrieval finds them by meaning."""
     model = workspace.embedder()
     if model is not None:
-        embed_published(warehouse, model)
+        embed_documents(warehouse, "rewrite", encode=model.encode, model=model.name)
         _index(workspace, model.name)
 
 

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Literal, cast
 
 from paper_assets.errors import InvalidInput, StoreError
-from paper_assets.models.embedder import Embedder
 from paper_assets.rewriting.best_practices import Archive, archive_kept
 from paper_assets.rewriting.gate import (
     claim_key,
@@ -37,7 +36,7 @@ from paper_assets.rewriting.policy import (
 from paper_assets.rewriting.writing import Writer, write_attempt
 from paper_assets.settings import RewritingConfig
 from paper_assets.sources.table import page_of
-from paper_assets.stores.documents import Document, embed_documents, replace_documents
+from paper_assets.stores.documents import Document, replace_documents
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_progress import (
     accept_claims,
@@ -145,11 +144,6 @@ def publish(warehouse: Warehouse, item: RewriteItem, kept: Attempt) -> bool:
     )
     origin = f"{item.paper_id} for {name}"
     return replace_documents(warehouse, "rewrite", origin=origin, documents=[document])
-
-
-def embed_published(warehouse: Warehouse, model: Embedder) -> int:
-    """Embed the published rewrites without a vector; return their number."""
-    return embed_documents(warehouse, "rewrite", encode=model.encode, model=model.name)
 
 
 _PAUSE = 0.3  # seconds between checks for another process's attempt

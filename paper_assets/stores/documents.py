@@ -246,12 +246,11 @@ def origins_of(warehouse: Warehouse, data_type: DataType) -> dict[str, str]:
 
 def embed_documents(
     warehouse: Warehouse, data_type: DataType, *, encode: Callable[[Sequence[str]], np.ndarray], model: str
-) -> int:
-    """Encode and store the documents that `model` has not embedded; return the number of different texts."""
+) -> None:
+    """Encode and store the documents that `model` has not embedded."""
     hashes, texts = texts_to_embed(warehouse, data_type, model=model)
     if texts:
         keep_vectors(warehouse, hashes, encode(texts), model=model)
-    return len(texts)
 
 
 def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> tuple[list[str], list[str]]:

@@ -77,8 +77,8 @@ def unembedded_count(warehouse: Warehouse, first: date | None, last: date | None
     )
 
 
-def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray, *, model: str) -> int:
-    """Store the vectors (n, d) of n texts; existing ones are kept. Returns the number of new ones.
+def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray, *, model: str) -> None:
+    """Store the vectors (n, d) of n texts; existing ones are kept.
 
     Raises InvalidInput if a vector is not finite or not of unit length, or if d is not the model's.
     """
@@ -86,7 +86,7 @@ def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray
     if vectors.ndim != 2 or len(vectors) != len(hashes):
         raise InvalidInput(f"{len(hashes)} texts need a matrix of as many vectors, got the shape {vectors.shape}")
     if not hashes:
-        return 0
+        return
     lengths = np.linalg.norm(vectors, axis=1)
     faulty = ~(np.abs(lengths - 1) <= _LENGTH_TOLERANCE)  # also true for nan
     if faulty.any():
@@ -104,8 +104,7 @@ def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray
         if stored not in (None, dimension):
             raise InvalidInput(f"model {model!r} has vectors of {stored} numbers in the warehouse, got {dimension}")
         connection.register("incoming", rows)
-        added: int = value_of(
-            connection,
+        connection.execute(
             """
             insert into embeddings
             select $model, text_hash, any_value(vector)
@@ -115,7 +114,6 @@ def keep_vectors(warehouse: Warehouse, hashes: Sequence[str], matrix: np.ndarray
             """,
             {"model": model},
         )
-    return added
 
 
 def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) -> tuple[np.ndarray, np.ndarray]:

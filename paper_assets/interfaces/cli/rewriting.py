@@ -29,13 +29,13 @@ from paper_assets.retrieval.stance_judges import support_judge
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
 from paper_assets.rewriting.gate import held_back, unaccepted, unsettled
-from paper_assets.rewriting.loop import OptimizerState, embed_published, rewriting, state_of, status_in_words, step_of
+from paper_assets.rewriting.loop import OptimizerState, rewriting, state_of, status_in_words, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
 from paper_assets.settings import RewritingConfig, Settings
 from paper_assets.stores.chroma import VectorIndex
-from paper_assets.stores.documents import texts_to_embed
+from paper_assets.stores.documents import embed_documents, texts_to_embed
 from paper_assets.stores.llm_answers import StoredAnswers
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrite_progress import open_items
@@ -177,7 +177,8 @@ def _embed(settings: Settings, warehouse: Warehouse) -> None:
     """Embed published rewrites; the model is loaded only if one has no vector."""
     if texts_to_embed(warehouse, "rewrite", model=settings.embedding_model)[1]:
         with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
-            embed_published(warehouse, load_embedder(settings.embedding_model))
+            model = load_embedder(settings.embedding_model)
+            embed_documents(warehouse, "rewrite", encode=model.encode, model=model.name)
 
 
 def _ask(state: OptimizerState) -> Decision | None:
