@@ -1,5 +1,6 @@
 """`reading_digests`: real stores, rankings made by the core, no model and no language model anywhere."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -86,13 +87,22 @@ class Graph:
         return {file.name: (file.read_bytes(), file.stat().st_ino) for file in self.folder.glob("ponds/[!.]*")}
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the papers of two days, to be copied."""
+    folder = tmp_path_factory.mktemp("home")
     with dg.DagsterInstance.ephemeral() as instance:
-        graph = Graph(tmp_path, instance)
+        graph = Graph(folder, instance)
         graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <toads>", "Slow tortoises")
         graph.papers(TUESDAY, "Frogs at night", "Frogs by day", "Fast hares")
-        yield graph
+    return folder
+
+
+@pytest.fixture
+def graph(tmp_path: Path, home: Path) -> Iterator[Graph]:
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Graph(tmp_path, instance)
 
 
 def test_a_ranked_day_becomes_a_page_without_any_model_question_or_rewrite(graph: Graph) -> None:
@@ -292,12 +302,24 @@ CHANGES: dict[str, tuple[Callable[[Graph], None], bool]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def home_with_digests(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Path:
+    folder = tmp_path_factory.mktemp("digests")
+    shutil.copytree(home, folder, dirs_exist_ok=True)
+    with dg.DagsterInstance.ephemeral() as instance:
+        graph = Graph(folder, instance)
+        graph.ranked(MONDAY, TUESDAY)
+        replace_set(graph.warehouse, TUESDAY, "ponds", [an_item()], now=NOW)
+        keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
+        graph.materialize(MONDAY, TUESDAY)
+    return folder
+
+
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_digest_is_out_of_date_exactly_if_its_pages_would_differ(graph: Graph, change: str) -> None:
-    graph.ranked(MONDAY, TUESDAY)
-    replace_set(graph.warehouse, TUESDAY, "ponds", [an_item()], now=NOW)
-    keep_attempt(graph.warehouse, "i", invented_attempt(1, 87, "Tortoises are slow."))
-    graph.materialize(MONDAY, TUESDAY)
+def test_a_digest_is_out_of_date_exactly_if_its_pages_would_differ(
+    graph: Graph, home_with_digests: Path, change: str
+) -> None:
+    shutil.copytree(home_with_digests, graph.settings.home.parent, dirs_exist_ok=True)
     partition = Partition(TUESDAY, "ponds")
     assert stale(STEP.tracked, graph.workspace, [partition]) == []
     make, differs = CHANGES[change]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import smtplib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -88,17 +89,27 @@ def answers() -> list[Answer]:
     return []
 
 
+@pytest.fixture(scope="module")
+def ranked_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a ranked day, to be copied."""
+    folder = tmp_path_factory.mktemp("ranked")
+    with dg.DagsterInstance.ephemeral() as instance:
+        graph = Graph(folder, instance)
+        graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <!channel> @here [x](y)", "Slow tortoises")
+        graph.ranked(MONDAY)
+    return folder
+
+
 @pytest.fixture
-def out(tmp_path: Path, box: Mailbox, posts: list[Request], answers: list[Answer]) -> Iterator[Out]:
+def out(tmp_path: Path, ranked_home: Path, box: Mailbox, posts: list[Request], answers: list[Answer]) -> Iterator[Out]:
     def answer(request: Request) -> Answer:
         posts.append(request)
         return answers.pop(0) if answers else Answer(body=b"ok")
 
+    shutil.copytree(ranked_home, tmp_path, dirs_exist_ok=True)
     with serving(answer) as hook, dg.DagsterInstance.ephemeral() as instance:
-        graph = Out(tmp_path, instance, box, hook)
-        graph.papers(MONDAY, "Loud frogs", "Quiet frogs & <!channel> @here [x](y)", "Slow tortoises")
-        graph.ranked(MONDAY)
-        yield graph
+        instance.add_dynamic_partitions("profile", ["ponds"])
+        yield Out(tmp_path, instance, box, hook)
 
 
 def test_a_digest_goes_out_once_by_mail_and_webhook_however_often_it_is_made(
