@@ -14,6 +14,7 @@ import pytest
 from paper_assets.interfaces.supervisor import LOG
 from paper_assets.processes import is_alive, is_gone, process_named
 from tests.desk import PATIENCE
+from tests.forked_commands import Command, ForkedCommand, can_fork
 from tests.waiting import until
 
 _SERVICE = "import time; print('service at work', flush=True); time.sleep(900)"
@@ -54,20 +55,19 @@ sys.exit(supervisor.keep_up(services, Path(sys.argv[1]), os.environ, say=lambda 
 
 
 @contextmanager
-def up(home: Path, *services: str, end_within: float = 60.0) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, str(home), *services],
-        env={**os.environ, "END_WITHIN": str(end_within)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def up(home: Path, *services: str, end_within: float = 60.0) -> Iterator[Command]:
+    environ = {**os.environ, "END_WITHIN": str(end_within)}
+    process: Command
+    if can_fork(environ) and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # a fork does not inherit it
+        process = ForkedCommand([str(home), *services], folder=Path.cwd(), environ=environ, before=_PROGRAM)
+    else:
+        command = [sys.executable, "-c", _PROGRAM, str(home), *services]
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait(timeout=PATIENCE)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=PATIENCE)
 
 
 def log(home: Path) -> str:
@@ -94,7 +94,7 @@ def test_each_child_that_is_killed_is_started_again_and_the_end_is_clean(tmp_pat
 def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_path: Path) -> None:
     with up(tmp_path, _STUBBORN, end_within=1.0) as process:
         until(lambda: "WARNING s0: warning: I stay" in log(tmp_path))
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     assert "did not end; it is killed" in log(tmp_path)
     assert not is_alive(pids(tmp_path, "s0")[0])
@@ -103,7 +103,7 @@ def test_a_child_that_does_not_end_is_killed_and_the_code_is_the_signals(tmp_pat
 def test_a_service_that_is_interrupted_at_the_end_reports_no_error_of_its_parts(tmp_path: Path) -> None:
     with up(tmp_path, _INTERRUPTED, _INTERRUPTED) as process:
         until(lambda: log(tmp_path).count("service at work") == 2)
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     levels = {line.split(maxsplit=3)[3]: line.split(maxsplit=3)[2] for line in log(tmp_path).splitlines()}
     error, trace, cause = "a sensor caught an error", "Traceback", "the code server is unreachable"
@@ -126,8 +126,8 @@ def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
     with up(tmp_path, _SERVICE):
         until(lambda: bool(pids(tmp_path, "s0")))
         with up(tmp_path, _SERVICE) as second:
-            out, _ = second.communicate(timeout=PATIENCE)
-            assert "is running already" in out
+            _, err = second.communicate(timeout=PATIENCE)
+            assert "is running already" in err
             assert second.returncode == 1
 
 
@@ -155,7 +155,7 @@ def test_a_full_disk_loses_lines_of_the_log_and_no_service(tmp_path: Path) -> No
         output = ""
         while "service at work" not in output:
             output += process.stdout.readline()
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     [pid] = re.findall(r"up: s0 runs as process (\d+)", output)
     assert not is_alive(int(pid))
@@ -169,7 +169,7 @@ def test_started_by_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
             process.send_signal(signal.SIGHUP)
             os.kill(pids(tmp_path, "s0")[0], signal.SIGHUP)  # the services end with it, so they do not ignore it
             until(lambda: len(pids(tmp_path, "s0")) == 2)
-            process.terminate()
+            process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM
     finally:
         signal.signal(signal.SIGHUP, handler)
