@@ -20,7 +20,6 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-from paper_assets.interfaces.mcp.tool_types import ANSWERS
 from tests.desk import COMMAND, Desk
 from tests.forked_commands import Command, ForkedCommand, can_fork
 
@@ -110,7 +109,7 @@ class RawHost:
         result = self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
         assert not result.get("isError"), result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-        assert ANSWERS[tool].keys() <= result["structuredContent"].keys()
+
         return dict(result["structuredContent"])
 
     def refused(self, tool: str, /, **arguments: Any) -> dict[str, Any]:

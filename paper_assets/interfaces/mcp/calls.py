@@ -94,70 +94,68 @@ class Calls:
         meanwhile: returns a partial answer when the time is over, given the reason; if it returns None, the reason is
         the error.
         """
+        pool = (
+            self.lasting if joined_as else self.judging if asks_model else self.networked if networked else self.local
+        )
         try:
-            if joined_as:
-                result = await self._joined(context, f"{tool} {joined_as}", work, meanwhile)
-            else:
-                pool = self.judging if asks_model else self.networked if networked else self.local
-                result = await self._worked(context, work, meanwhile, pool)
+            name = f"{tool} {joined_as}" if joined_as else None
+            result = await self._result(context, work, pool, name=name, meanwhile=meanwhile)
             return bounded_answer(result, most=most, secrets=self.secrets)
         except Exception as error:
             return refusal(error, tool=tool, secrets=self.secrets)
 
-    async def _worked(
-        self, context: Context, work: Work, meanwhile: Meanwhile, pool: ThreadPoolExecutor
+    async def _result(
+        self, context: Context, work: Work, pool: ThreadPoolExecutor, *, name: str | None, meanwhile: Meanwhile
     ) -> Mapping[str, Any]:
-        over, reports = threading.Event(), _Reports(context)
-        job = self._started(pool, work, [reports], over)
-        pending = asyncio.wrap_future(job)
-        try:
-            if await self._waited(pending, reports):
-                return pending.result()
-            return _partial_answer(meanwhile, _too_slow(job, reports.last, limit=self.limit))
-        finally:
-            over.set()
-            reports.over = True
-            pending.cancel()
+        """Return the result of the work, which work of the same name still in progress does too.
 
-    async def _joined(self, context: Context, name: str, work: Work, meanwhile: Meanwhile) -> Mapping[str, Any]:
-        """Return the result of the work, started by this call or by an earlier one of the same name that is still
-        running.
+        Work without a name ends with its call, other work when no caller waits for it any more.
         """
         clock, reports, first = asyncio.get_running_loop().time, _Reports(context), "started"
-        joined = self._in_progress.get(name)
-        if joined is None:
-            over, listeners = threading.Event(), [reports]
-            job = self._started(self.lasting, work, listeners, over)
-            joined = self._in_progress[name] = _SharedWork(job, over, meanwhile, listeners, began=clock())
-            joined.job.add_done_callback(lambda _: self._forget(name, joined))
+        shared = self._in_progress.get(name) if name else None
+        if shared is None:
+            shared = self._started(pool, work, reports, meanwhile)
+            if name:
+                self._in_progress[name] = shared
+                shared.job.add_done_callback(lambda _: self._forget(name, shared))
         else:
-            reports.last = joined.listeners[0].last
-            first = f"already running for {clock() - joined.began:.0f} s: {reports.last}"
-            joined.listeners.append(reports)
-        pending = asyncio.shield(asyncio.wrap_future(joined.job))
+            reports.last = shared.listeners[0].last
+            first = f"already running for {clock() - shared.began:.0f} s: {reports.last}"
+            shared.listeners.append(reports)
+        pending = asyncio.shield(asyncio.wrap_future(shared.job))
         pending.add_done_callback(
             lambda ended: ended.cancelled() or ended.exception()
         )  # otherwise asyncio logs an error that no call has read
-        joined.waiting += 1
+        shared.waiting += 1
         try:
             if await self._waited(pending, reports, first):
                 return pending.result()
         except asyncio.CancelledError:
-            if joined.waiting == 1:  # no caller is left: it stops at its next step
-                joined.over.set()
-                self._forget(name, joined)
+            if name and shared.waiting == 1:  # no caller is left: it stops at its next step
+                shared.over.set()
+                self._forget(name, shared)
             raise
         finally:
-            joined.waiting -= 1
+            shared.waiting -= 1
             reports.over = True
-        reason = (
-            f"running for {clock() - joined.began:.0f} s and not finished (last report: {reports.last}); it "
+            if not name:
+                shared.over.set()
+                shared.job.cancel()
+        reason = self._goes_on(shared, clock()) if name else _too_slow(shared.job, reports.last, limit=self.limit)
+        answer = shared.meanwhile(reason)
+        if answer is None:
+            raise TimeLimit(reason)
+        return answer
+
+    def _goes_on(self, shared: "_SharedWork", now: float) -> str:
+        """Say why work that continues after its call has no answer yet."""
+        if not shared.job.running():
+            return f"{_not_begun(self.limit)}; ask the same again to wait for its answer"
+        return (
+            f"running for {now - shared.began:.0f} s and not finished (last report: {shared.listeners[-1].last}); it "
             "continues: ask the same again to wait for its answer, which is not paid for twice. If the language model "
             f"is silent, its question is given up after {self.model_deadline:g} s"
-            if joined.job.running()
-            else f"{_not_begun(self.limit)}; ask the same again to wait for its answer"
         )
-        return _partial_answer(joined.meanwhile, reason)
 
     def _forget(self, name: str, joined: "_SharedWork") -> None:
         """Forget work that is done or has no caller left, so that the next call of this name begins again."""
@@ -165,10 +163,10 @@ class Calls:
             self._in_progress.pop(name, None)
 
     def _started(
-        self, pool: ThreadPoolExecutor, work: Work, listeners: "Sequence[_Reports]", over: threading.Event
-    ) -> Future[Mapping[str, Any]]:
-        """Start the work, which reports to the calls in `listeners`; calls that join it later are added to them."""
-        loop = asyncio.get_running_loop()
+        self, pool: ThreadPoolExecutor, work: Work, reports: "_Reports", meanwhile: Meanwhile
+    ) -> "_SharedWork":
+        """Start the work, which reports to its call; calls that join it later are added to its listeners."""
+        loop, over, listeners = asyncio.get_running_loop(), threading.Event(), [reports]
 
         def progress(done: int, total: int | None, what: str = "") -> None:
             if over.is_set():
@@ -182,11 +180,9 @@ class Calls:
         job: Future[Mapping[str, Any]] = pool.submit(_quietly, work, progress, over)
         self._at_work.add(job)
         job.add_done_callback(self._at_work.discard)
-        return job
+        return _SharedWork(job, over, meanwhile, listeners, began=loop.time())
 
-    async def _waited(
-        self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports", first: str = "started"
-    ) -> bool:
+    async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports", first: str) -> bool:
         """Wait for the work up to the limit, sending progress notifications; return whether it is done."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.limit
@@ -199,14 +195,6 @@ class Calls:
             if not pending.done():
                 await reports.say(reports.last)
         return True
-
-
-def _partial_answer(meanwhile: Meanwhile, reason: str) -> Mapping[str, Any]:
-    """Return the partial answer of a call whose time is over. Raises TimeLimit without one."""
-    answer = meanwhile(reason)
-    if answer is None:
-        raise TimeLimit(reason)
-    return answer
 
 
 def _threads(name: str) -> ThreadPoolExecutor:

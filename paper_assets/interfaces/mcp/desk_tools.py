@@ -10,14 +10,24 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult
 from pydantic import Field
 
 from paper_assets.errors import InvalidInput, NotComputed, NothingEarlier, PaperNotFound
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, paged, text_page
-from paper_assets.interfaces.mcp.tool_set import ADDS_A_FILE, READS, STORES, ToolSet, day_or_none, local_path, served
-from paper_assets.interfaces.mcp.tool_types import Day, GivenPaper, Offset, Profile, Words
+from paper_assets.interfaces.mcp.tool_set import (
+    ADDS_A_FILE,
+    READS,
+    STORES,
+    Day,
+    GivenPaper,
+    Offset,
+    Profile,
+    ToolSet,
+    Words,
+    day_or_none,
+    local_path,
+    served,
+)
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import ContrastiveType, InterestMode, Purpose, RankingMode
 from paper_assets.progress import Progress
@@ -38,10 +48,10 @@ def _arxiv_page(paper: Mapping[str, Any]) -> str:
 class DeskTools(ToolSet):
     """The tools over stored rankings."""
 
-    @served("Rank and filter papers", ADDS_A_FILE)
-    async def rank_and_filter_papers(
+    @served("Rank and filter papers", ADDS_A_FILE, asks_model=True)
+    def rank_and_filter_papers(
         self,
-        ctx: Context,
+        progress: Progress,
         papers: Annotated[
             list[GivenPaper] | None,
             Field(description="paper_id, title, abstract, authors.", max_length=2_000),
@@ -62,7 +72,7 @@ class DeskTools(ToolSet):
         as_of: Annotated[Day, Field(description="YYYY-MM-DD, for age.")] = None,
         save: Annotated[bool, Field(description="As a file.")] = True,
         offset: Offset = 0,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Filter, score and order papers for a profile, explained. The daily list: todays_ranking.
 
         Without papers and paper_ids: the stored week up to as_of.
@@ -77,177 +87,157 @@ class DeskTools(ToolSet):
             "interest_mode": interest_mode,
         }
 
-        def work(progress: Progress) -> Mapping[str, Any]:
-            if papers is not None and paper_ids is not None:
-                raise InvalidInput("papers and paper_ids: give one of them")
-            from paper_assets.interfaces.ranking_answers import not_fetched
-            from paper_assets.pipeline.ranking_call import ranked
-            from paper_assets.sources.source import seconds_from_now
+        if papers is not None and paper_ids is not None:
+            raise InvalidInput("papers and paper_ids: give one of them")
+        from paper_assets.interfaces.ranking_answers import not_fetched
+        from paper_assets.pipeline.ranking_call import ranked
+        from paper_assets.sources.source import seconds_from_now
 
-            records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"))
-            files = self._files(profile_path, history_path, local_pdf_dir)
-            unknown = not_fetched(self._warehouse, last_day) if papers is None and paper_ids is None else None
-            if unknown:
-                files = replace(files, warnings=(*files.warnings, unknown))
-            left = seconds_from_now(self.calls.work_deadline, time.monotonic)
+        records, last_day = self._records(papers, paper_ids, day_or_none(as_of, "as_of"))
+        files = self._files(profile_path, history_path, local_pdf_dir)
+        unknown = not_fetched(self._warehouse, last_day) if papers is None and paper_ids is None else None
+        if unknown:
+            files = replace(files, warnings=(*files.warnings, unknown))
+        left = seconds_from_now(self.calls.work_deadline, time.monotonic)
 
-            def left_for_model() -> float:
-                progress(0, None, "checking doubtful papers")
-                return left()
+        def left_for_model() -> float:
+            progress(0, None, "checking doubtful papers")
+            return left()
 
-            result = ranked(
-                records,
-                desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
-                as_of=last_day,
-                files=files,
-                options={name: value for name, value in options.items() if value is not None},
-                save=save and not offset,
-            )
-            return _ranking_answer(result, offset=offset)
-
-        return await self.calls.answer(ctx, "rank_and_filter_papers", work, asks_model=True)
+        result = ranked(
+            records,
+            desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
+            as_of=last_day,
+            files=files,
+            options={name: value for name, value in options.items() if value is not None},
+            save=save and not offset,
+        )
+        return _ranking_answer(result, offset=offset)
 
     @served("Today's ranking", READS)
-    async def todays_ranking(
-        self, ctx: Context, profile: Profile = None, day: Day = None, offset: Offset = 0
-    ) -> CallToolResult:
+    def todays_ranking(
+        self, _: Progress, profile: Profile = None, day: Day = None, offset: Offset = 0
+    ) -> Mapping[str, Any]:
         """What to read today for a profile, best first: what each paper says, and why it is listed."""
         from paper_assets.interfaces.ranking_answers import brief_ranking
         from paper_assets.sources.table import page_of
 
-        def work(_: Progress) -> Mapping[str, Any]:
-            name = self._profile(profile)
-            answer = brief_ranking(self._warehouse, name, self._list_day(name, day))
-            papers, answer["more_likely"], answer["by_people"] = (
-                [
-                    paper
-                    if page_of(paper["paper_id"]) == _arxiv_page(paper)
-                    else {**paper, "url": page_of(paper["paper_id"])}
-                    for paper in answer[name]
-                ]
-                for name in ("papers", "more_likely", "by_people")
-            )
-            del answer["papers"]
-            return paged({**answer, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
-
-        return await self.calls.answer(ctx, "todays_ranking", work)
+        name = self._profile(profile)
+        answer = brief_ranking(self._warehouse, name, self._list_day(name, day))
+        papers, answer["more_likely"], answer["by_people"] = (
+            [
+                paper
+                if page_of(paper["paper_id"]) == _arxiv_page(paper)
+                else {**paper, "url": page_of(paper["paper_id"])}
+                for paper in answer[name]
+            ]
+            for name in ("papers", "more_likely", "by_people")
+        )
+        del answer["papers"]
+        return paged({**answer, "url": _ARXIV_PAGE}, "papers", papers, offset=offset, most=_MOST_OF_A_LIST)
 
     @served("Why a paper has its place", READS)
-    async def explain_rank(
+    def explain_rank(
         self,
-        ctx: Context,
+        _: Progress,
         paper_id: Annotated[Words, Field(description="2501.12345")],
         profile: Profile = None,
         day: Day = None,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Explain a paper's place in a ranking, or why it was removed."""
         from paper_assets.interfaces.ranking_answers import explanation
 
-        def work(_: Progress) -> Mapping[str, Any]:
-            known_as, name = str(split_paper_id(paper_id)[0]), self._profile(profile)
-            return explanation(self._warehouse, name, known_as, day=self._list_day(name, day))
-
-        return await self.calls.answer(ctx, "explain_rank", work)
+        known_as, name = str(split_paper_id(paper_id)[0]), self._profile(profile)
+        return explanation(self._warehouse, name, known_as, day=self._list_day(name, day))
 
     @served("Rate a paper", STORES, if_allowed=lambda settings: settings.rating_over_mcp)
-    async def rate_paper(
+    def rate_paper(
         self,
-        ctx: Context,
+        _: Progress,
         paper_id: Annotated[Words, Field(description="2501.12345")],
         rating: Annotated[Literal["worth", "later", "no", "undo"], Field(description="no: not relevant.")],
         profile: Profile = None,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Store the reader's rating of a paper, from which rankings learn. Only on request."""
         from paper_assets.learning.ratings import rate, withdraw_rating
 
-        def work(_: Progress) -> Mapping[str, Any]:
-            name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
-            if rating == "undo":
-                rated = withdraw_rating(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
-            else:
-                rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
-            return asdict(rated)
-
-        return await self.calls.answer(ctx, "rate_paper", work)
+        name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
+        if rating == "undo":
+            rated = withdraw_rating(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
+        else:
+            rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
+        return asdict(rated)
 
     @served("A list for a reference manager", READS)
-    async def export_citations(
+    def export_citations(
         self,
-        ctx: Context,
+        _: Progress,
         profile: Profile = None,
         day: Day = None,
         rated: Annotated[Literal["worth", "later", "no"] | None, Field(description="Instead: rated so.")] = None,
         paper_ids: Annotated[list[Words] | None, Field(max_length=100, description="Instead: these.")] = None,
         style: Literal["bibtex", "ris", "csl-json", "markdown"] = "bibtex",
         offset: Offset = 0,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Export citations of a ranking or papers."""
         from paper_assets.interfaces.ranking_answers import citations, citations_of
 
-        def work(_: Progress) -> Mapping[str, Any]:
-            if rated and not self.settings.rating_over_mcp:
-                raise InvalidInput(
-                    "rated: ratings are not open to assistants; PAPER_ASSETS_RATING_OVER_MCP=yes opens them"
-                )
-            if paper_ids is not None:
-                if profile or day or rated:
-                    raise InvalidInput("paper_ids: give either papers or a profile with its day or rating")
-                text = citations_of(self._warehouse, paper_ids, style)
-            else:
-                name = self._profile(profile)
-                of_day = day_or_none(day) if rated else self._list_day(name, day)
-                text = citations(self._warehouse, name, style, day=of_day, rated=rated)
-            if style == "csl-json":  # without the indentation, which costs a third of the tokens
-                text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
-            part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
-            return {"text": part.items[0], "total": part.total, "next_offset": part.next_offset}
-
-        return await self.calls.answer(ctx, "export_citations", work)
+        if rated and not self.settings.rating_over_mcp:
+            raise InvalidInput("rated: ratings are not open to assistants; PAPER_ASSETS_RATING_OVER_MCP=yes opens them")
+        if paper_ids is not None:
+            if profile or day or rated:
+                raise InvalidInput("paper_ids: give either papers or a profile with its day or rating")
+            text = citations_of(self._warehouse, paper_ids, style)
+        else:
+            name = self._profile(profile)
+            of_day = day_or_none(day) if rated else self._list_day(name, day)
+            text = citations(self._warehouse, name, style, day=of_day, rated=rated)
+        if style == "csl-json":  # without the indentation, which costs a third of the tokens
+            text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+        part = text_page(text, offset=offset, limit=MOST_CHARACTERS - 1_000)
+        return {"text": part.items[0], "total": part.total, "next_offset": part.next_offset}
 
     @served("What changed in the ranking", READS)
-    async def what_changed(
+    def what_changed(
         self,
-        ctx: Context,
+        _: Progress,
         profile: Profile = None,
         day: Day = None,
         before: Annotated[Day, Field(description="Day to compare with.")] = None,
         edit: Annotated[bool, Field(description="Instead: before the last edit.")] = False,
         offset: Offset = 0,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """List the papers that entered, left or moved in a ranking, and why."""
         from paper_assets.interfaces.ranking_answers import list_changes
 
-        def work(_: Progress) -> Mapping[str, Any]:
-            name = self._profile(profile)
-            last = self._list_day(name, day)
-            try:
-                listed = list_changes(self._warehouse, name, day=last, before=day_or_none(before, "before"), edit=edit)
-            except NothingEarlier as first:  # on a first day the caller made no mistake
-                nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
-                return paged(nothing, "changes", [], offset=0)
-            changes = [
-                {
-                    "change": change,
-                    "paper_id": move.paper_id,
-                    "title": listed.titles.get(move.paper_id),
-                    "rank_before": move.before,
-                    "rank_after": move.after,
-                    "score_before": move.score_before,
-                    "score_after": move.score_after,
-                    "reason": move.reason,
-                }
-                for change in ("entered", "left", "moved")
-                for move in getattr(listed.changes, change)
-            ]
-            rest: dict[str, Any] = {
-                "profile": name,
-                "note": None,
-                "day": f"{listed.day}",
-                "lineage": {name: list(pair) for name, pair in listed.changes.lineage.items()},
+        name = self._profile(profile)
+        last = self._list_day(name, day)
+        try:
+            listed = list_changes(self._warehouse, name, day=last, before=day_or_none(before, "before"), edit=edit)
+        except NothingEarlier as first:  # on a first day the caller made no mistake
+            nothing = {"profile": name, "day": f"{last}", "lineage": {}, "note": str(first)}
+            return paged(nothing, "changes", [], offset=0)
+        changes = [
+            {
+                "change": change,
+                "paper_id": move.paper_id,
+                "title": listed.titles.get(move.paper_id),
+                "rank_before": move.before,
+                "rank_after": move.after,
+                "score_before": move.score_before,
+                "score_after": move.score_after,
+                "reason": move.reason,
             }
-            return paged(rest, "changes", changes, offset=offset)
-
-        return await self.calls.answer(ctx, "what_changed", work)
+            for change in ("entered", "left", "moved")
+            for move in getattr(listed.changes, change)
+        ]
+        rest: dict[str, Any] = {
+            "profile": name,
+            "note": None,
+            "day": f"{listed.day}",
+            "lineage": {name: list(pair) for name, pair in listed.changes.lineage.items()},
+        }
+        return paged(rest, "changes", changes, offset=offset)
 
     def _folders(self, *shared: Path) -> tuple[Path, ...]:
         """Return the folders below which a caller may name files: the desk's, or those of the caller's profiles."""

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
-from pydantic import Field
+from pydantic import ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypedDict
 
 from paper_assets.errors import LLMError, NetworkError, PaperAssetsError, SourceError
 from paper_assets.interfaces.mcp.calls import MOST_CHARACTERS, call_key, paged, text_page, within
-from paper_assets.interfaces.mcp.tool_set import READS_OUTSIDE, STORES_OR_PAYS, ToolSet, served
-from paper_assets.interfaces.mcp.tool_types import GivenChoice, GivenPaper, GivenQuery, Offset, TextLimit, Words
+from paper_assets.interfaces.mcp.tool_set import (
+    READS_OUTSIDE,
+    STORES_OR_PAYS,
+    GivenPaper,
+    Offset,
+    ToolSet,
+    Words,
+    served,
+)
 from paper_assets.progress import Progress
 
 if TYPE_CHECKING:
@@ -20,53 +28,82 @@ if TYPE_CHECKING:
     from paper_assets.interpreting.clients import Clients
     from paper_assets.interpreting.lookup import FetchedPaper
 
+
+class LLMChoice(TypedDict, total=False):
+    """The language model to ask, if not the one that the server is set up for."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    provider: Literal["openai", "anthropic", "ollama"]
+    model: Words
+
+
+# Described in words: seldom given, and its schema would cost as many tokens as the rest of a tool.
+GivenChoice = Annotated[
+    LLMChoice,
+    WithJsonSchema({"type": "object", "description": "{provider: openai|anthropic|ollama, model}"}),
+]
+
+
+class PaperQuery(TypedDict, total=False):
+    """One paper; of several identifiers the first counts, in this order."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    arxiv_id: Words
+    url: Words
+    pdf_url: Words
+    title: Words
+
+
+# In words for the same reason as `GivenChoice`.
+GivenQuery = Annotated[
+    PaperQuery,
+    WithJsonSchema({"type": "object", "description": "{arxiv_id}, {url}, {pdf_url} or {title}."}),
+]
+
 AnalysisKind = Literal["summary", "detailed", "comparison"]
+_MOST_TEXT = 50_000  # characters of one page of a text
 
 
 class PaperTools(ToolSet):
     """The tools over arXiv, Semantic Scholar and the language model; `clients` is made when a tool first needs it."""
 
-    @served("Search papers", READS_OUTSIDE)
-    async def search_papers(
+    @served("Search papers", READS_OUTSIDE, networked=True)
+    def search_papers(
         self,
-        ctx: Context,
+        progress: Progress,
         query: Words,
         author: Words | None = None,
         category: Annotated[Words | None, Field(description="Such as cs.CL.")] = None,
         max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Search arXiv and Semantic Scholar, best first."""
         from paper_assets.interpreting.papers import search_papers, search_to_mapping
 
-        def work(progress: Progress) -> Mapping[str, Any]:
-            answer = search_to_mapping(
-                search_papers(self._clients(progress), query, author=author, category=category, max_results=max_results)
-            )
-            papers = answer.pop("papers")
-            return paged(answer, "papers", papers, offset=offset)
+        answer = search_to_mapping(
+            search_papers(self._clients(progress), query, author=author, category=category, max_results=max_results)
+        )
+        papers = answer.pop("papers")
+        return paged(answer, "papers", papers, offset=offset)
 
-        return await self.calls.answer(ctx, "search_papers", work, networked=True)
-
-    @served("Papers beside a paper", READS_OUTSIDE)
-    async def related_papers(
+    @served("Papers beside a paper", READS_OUTSIDE, networked=True)
+    def related_papers(
         self,
-        ctx: Context,
+        progress: Progress,
         arxiv_id: Annotated[Words, Field(description="2501.12345")],
         relation: Literal["similar", "cites", "cited_by"] = "similar",
         max_results: Annotated[int, Field(ge=1, le=100, description="In all.")] = 10,
         offset: Offset = 0,
-    ) -> CallToolResult:
+    ) -> Mapping[str, Any]:
         """Find papers like a paper, cited by it or citing it (Semantic Scholar)."""
         from paper_assets.interpreting.papers import related, search_to_mapping
 
-        def work(progress: Progress) -> Mapping[str, Any]:
-            clients = self._clients(progress)
-            answer = search_to_mapping(related(clients, paper_id=arxiv_id, relation=relation, max_results=max_results))
-            papers = answer.pop("papers")
-            return paged(answer, "papers", papers, offset=offset)
-
-        return await self.calls.answer(ctx, "related_papers", work, networked=True)
+        clients = self._clients(progress)
+        answer = search_to_mapping(related(clients, paper_id=arxiv_id, relation=relation, max_results=max_results))
+        papers = answer.pop("papers")
+        return paged(answer, "papers", papers, offset=offset)
 
     @served("Get a paper and its text", STORES_OR_PAYS)
     async def fetch_paper(
@@ -76,7 +113,7 @@ class PaperTools(ToolSet):
         url: Annotated[Words | None, Field(description="Its page.")] = None,
         include_pdf_content: Annotated[bool, Field(description="Also its text.")] = True,
         offset: Offset = 0,
-        limit: TextLimit = MOST_CHARACTERS,
+        limit: Annotated[int, Field(ge=1, le=_MOST_TEXT, description="Characters.")] = MOST_CHARACTERS,
     ) -> CallToolResult:
         """Get a paper and a page of its text of `total` characters; content_error says why there is none."""
         from paper_assets.interpreting.papers import fetch_paper

@@ -34,13 +34,10 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import Calls
 from paper_assets.interfaces.mcp.desk_tools import DeskTools
 from paper_assets.interfaces.mcp.error_answers import Outgoing, SafeFormatter, folders_of, refusal
-from paper_assets.interfaces.mcp.evidence_tools import EvidenceTools
 from paper_assets.interfaces.mcp.paper_tools import PaperTools
-from paper_assets.interfaces.mcp.product_tools import ProductTools
-from paper_assets.interfaces.mcp.resources import add_digests, add_prompts, listed_digests
+from paper_assets.interfaces.mcp.product_tools import ProductTools, add_digests, add_prompts, listed_digests
 from paper_assets.interfaces.mcp.search_tools import SearchTools
 from paper_assets.interfaces.mcp.tool_set import PATIENCE_WITH_MODELS, ToolSet
-from paper_assets.interfaces.mcp.tool_types import ANSWERS
 from paper_assets.settings import Settings
 from paper_assets.text.secrets import Secrets
 
@@ -53,12 +50,11 @@ _NOTHING: tuple[object, ...] = (None, False, 0)
 
 
 def compact_tool(tool: Tool) -> Tool:
-    """Return the tool with its description in whole paragraphs and its schemas without repetition."""
+    """Return the tool with its description in whole paragraphs and its schema without repetition."""
     return tool.model_copy(
         update={
             "description": _paragraphs(tool.description or ""),
             "input_schema": compact_schema(tool.input_schema),
-            "output_schema": {"type": "object", "properties": _meanings(ANSWERS[tool.name])},
         }
     )
 
@@ -94,11 +90,6 @@ def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
     return compact
 
 
-def _meanings(answer: Mapping[str, str]) -> dict[str, Any]:
-    """Return the names of an answer with their meaning; the values are seen in the answer itself."""
-    return {name: {"description": meaning} if meaning else {} for name, meaning in answer.items()}
-
-
 def _paragraphs(text: str) -> str:
     return "\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
 
@@ -107,7 +98,7 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _LONGEST_FAULT = 300  # characters
 _SECONDS_TO_END = 2.0  # for work in progress when the client leaves
 
-TOOL_SETS: tuple[type[ToolSet], ...] = (ProductTools, DeskTools, SearchTools, EvidenceTools, PaperTools)
+TOOL_SETS: tuple[type[ToolSet], ...] = (ProductTools, DeskTools, SearchTools, PaperTools)
 
 _INSTRUCTIONS = """\
 A reading desk over arXiv. todays_ranking says what is worth reading for a research profile; explain_rank and \

@@ -1,16 +1,21 @@
-"""What the tools share: how one is served, the stores of a call, and the profiles and files that it may name.
+"""What the tools share: how one is served, their arguments, the stores of a call, and what it may name.
 
 To add a tool, write a method with `@served` in a class of a `*_tools.py`: every public method of such a class is
 served, and one without `@served` stops the server.
 """
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypedDict
 
 from paper_assets.errors import InvalidInput, ModelUnavailable, NotComputed
 from paper_assets.interfaces.mcp.calls import Calls
@@ -38,19 +43,62 @@ ADDS_A_FILE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idem
 # finish.
 PATIENCE_WITH_MODELS = {"PAPER_ASSETS_LLM_TIMEOUT": "600", "PAPER_ASSETS_LLM_DEADLINE": "900"}
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+# Arguments with a clear name have no description: next_offset is in the answer, and the error for a missing profile
+# names the existing ones.
+Offset = Annotated[int, Field(ge=0)]
+Day = Annotated[str | None, Field(description="YYYY-MM-DD, or newest.", max_length=40)]
+Profile = Annotated[str | None, Field(max_length=200)]
+Words = Annotated[str, Field(max_length=10_000)]
+
+
+class PaperRecord(TypedDict, total=False):
+    """A paper as search_papers and fetch_paper give it; keys that are not a paper's are ignored."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    paper_id: str
+    title: str
+    abstract: str
+    authors: list[Any]
+    published: str | None
+    categories: list[str]
+    content: str | None
+
+
+# A host's model has seen such a record before it gives one: its keys need not be repeated in every conversation.
+GivenPaper = Annotated[PaperRecord, WithJsonSchema({"type": "object"})]
 
 
 def served(
-    title: str, hints: ToolAnnotations, *, if_allowed: Callable[[Settings], bool] = lambda _: True
-) -> Callable[[Method], Method]:
-    """Serve a method as a tool of its name, where the settings allow it."""
+    title: str, hints: ToolAnnotations, *, if_allowed: Callable[[Settings], bool] = lambda _: True, **bounds: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Serve a method as a tool of its name, where the settings allow it.
 
-    def mark(method: Method) -> Method:
-        method.__dict__["served"] = title, hints, if_allowed
-        return method
+    A plain method is the work of a call: it takes a `progress` first, and `bounds` are those of `Calls.answer`. One
+    that is async answers the call itself.
+    """
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        tool = method if inspect.iscoroutinefunction(method) else _as_call(method, bounds)
+        tool.__dict__["served"] = title, hints, if_allowed
+        return tool
 
     return mark
+
+
+def _as_call(method: Callable[..., Mapping[str, Any]], bounds: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the method as a call whose work it is: with the call's context in the place of `progress`."""
+
+    @wraps(method)
+    async def tool(self: "ToolSet", ctx: Context, *arguments: Any, **named: Any) -> CallToolResult:
+        work = lambda progress: method(self, progress, *arguments, **named)  # noqa: E731
+        return await self.calls.answer(ctx, method.__name__, work, **bounds)
+
+    own, _, *given = inspect.signature(method).parameters.values()
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
+    tool.__signature__ = inspect.Signature([own, context, *given], return_annotation=CallToolResult)  # type: ignore[attr-defined]
+    tool.__annotations__ = {"ctx": Context, **{each.name: each.annotation for each in given}, "return": CallToolResult}
+    return tool
 
 
 @dataclass(frozen=True, kw_only=True)
