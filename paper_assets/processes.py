@@ -6,12 +6,16 @@ Other modules decide what to do with what a dead process has left.
 
 import json
 import os
+import signal
 import socket
+from collections.abc import MutableMapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from threading import Thread
 
 _PROC = Path("/proc")
+SUPERVISED = "_PAPER_ASSETS_SUPERVISED"  # set for programs that the supervisor starts
 _LONGEST_COMMAND = 120  # characters of a command line in a message
 
 
@@ -104,3 +108,17 @@ def _started(pid: int) -> str | None:
         return None
     fields = state.rpartition(")")[2].split()  # the name before it may contain anything
     return None if fields[0] in "ZX" else fields[19]
+
+
+def end_with_supervisor(environ: MutableMapping[str, str]) -> None:
+    """Kill the group of this process once the supervisor that started it has ended without ending it.
+
+    Standard input is a pipe that the supervisor holds open, so that reading from it ends when the supervisor does.
+    """
+
+    def wait() -> None:
+        os.read(0, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    if environ.pop(SUPERVISED, ""):
+        Thread(target=wait, name="supervised", daemon=True).start()

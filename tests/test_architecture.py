@@ -205,7 +205,7 @@ def test_the_list_of_commands_shows_the_first_sentence_of_each_help() -> None:
 
 def test_a_command_that_moves_no_asset_loads_neither_dagster_nor_a_model() -> None:
     """Import all of them in one process: what one of them loads is loaded then."""
-    commands = sorted({module for module, _, _ in COMMANDS.values()} - {"graph", "reset"})
+    commands = sorted({module for module, _, _ in COMMANDS.values()} - {"graph"})
     heavy = "dagster, torch, chromadb, matplotlib, openvino, sentence_transformers, transformers, sklearn"
     code = (
         "import sys, importlib; "

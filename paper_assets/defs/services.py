@@ -3,7 +3,7 @@
     python -m paper_assets.defs.services [-p PORT] [-h HOST] [-m MODULE | -w WORKSPACE.yaml]
 
 interfaces/supervisor.py starts it and ends it. Daemon and UI start through this package: the daemon keeps its database
-files open (dagster_internals.py), and the UI has a guard against requests of other sites (interfaces/graph_page.py).
+files open (dagster_internals.py), and the UI has a guard against requests of other sites (interfaces/server_guard.py).
 """
 
 import argparse
@@ -26,6 +26,7 @@ from paper_assets.defs.dagster_internals import keep_engines
 from paper_assets.defs.instance import open_instance
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.locks import store_lock
+from paper_assets.processes import end_with_supervisor
 from paper_assets.small_files import make_files_private
 
 _THIS = (sys.executable, "-m", "paper_assets.defs.services")
@@ -36,13 +37,13 @@ _SERVICES = ".services"  # in DAGSTER_HOME; its lock is held by one `make dev`
 _CLOCK_TOLERANCE = 60.0  # seconds
 _TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
 _SERVER_STARTS_WITHIN = 120.0  # seconds; on a busy machine importing the graph takes half a minute
-_SILENCE = 3_600  # seconds without a sign of life after which an old code server ends; a laptop sleeps
 _POLL = 0.2  # seconds
 
 
 def main() -> None:
     """Run the services, or the daemon alone."""
     make_files_private()  # inherited by the runs
+    end_with_supervisor(os.environ)
     if sys.argv[1:2] == [_DAEMON]:
         del sys.argv[1]
         keep_engines()
@@ -83,7 +84,7 @@ def _serve(given: argparse.Namespace, home: Path) -> int:
         workspace.write_text(f"load_from:\n  - grpc_server:\n      {location}\n", encoding="utf-8")
         running.append(_started(_code_server(given.module, port)))
         _wait_for(port, running[0])
-    page = [sys.executable, "-m", "paper_assets.interfaces.graph_page", "-p", given.port, "-h", given.host]
+    page = [sys.executable, "-m", "paper_assets.interfaces.server_guard", "-p", given.port, "-h", given.host]
     running.append(_started([*_THIS, _DAEMON, "run", *target]))
     running.append(_started([*page, *target]))
     try:
@@ -97,8 +98,8 @@ def _serve(given: argparse.Namespace, home: Path) -> int:
 
 def _code_server(module: str, port: int) -> list[str]:
     options = ["-m", module, "-p", f"{port}", "-h", "127.0.0.1", "--location-name", "paper_assets"]
-    command = [sys.executable, "-m", "dagster", "code-server", "start", *options]
-    return [*command, "--use-python-environment-entry-point", "--heartbeat-ttl", f"{_SILENCE}"]
+    command = [sys.executable, "-m", "dagster", "api", "grpc", *options]
+    return [*command, "--use-python-environment-entry-point"]
 
 
 def _started(command: Sequence[str]) -> "subprocess.Popen[bytes]":

@@ -2,7 +2,11 @@
 
 Every site that the same browser has open can reach a page on the loopback. Only names of this machine are answered (a
 foreign name would be DNS rebinding), and what changes something must not come from another site. The desk asks for more
-(`page/guard.py`); this guards Dagster's page, whose forms are not ours.
+(`page/guard.py`); this guards Dagster's page, whose web server accepts changes from any site and any host name:
+
+    python -m paper_assets.interfaces.server_guard -w workspace.yaml
+
+takes the options of `dagster-webserver`; `make dev` starts it this way (`defs/services.py`).
 
 uvicorn has no time-out for an unfinished request, and its `limit_concurrency` answers 503 to everyone, people with a
 valid token included. Here a connection without a complete request has a deadline; where too many wait, the oldest
@@ -173,3 +177,27 @@ class GuardedProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def main() -> None:
+    """Serve Dagster's page behind the guard until the process is ended."""
+    import dagster_webserver.app
+    from dagster_webserver.cli import cli
+    from dagster_webserver.webserver import DagsterWebserver
+    from starlette.middleware import Middleware
+
+    from paper_assets.defs.dagster_internals import keep_engines
+
+    class GuardedWebserver(DagsterWebserver):
+        """Every request passes the guard first, websockets too."""
+
+        def build_middleware(self) -> list[Middleware]:
+            return [Middleware(LocalOnly), *super().build_middleware()]
+
+    keep_engines()
+    dagster_webserver.app.DagsterWebserver = GuardedWebserver  # type: ignore[misc]  # what its own command makes
+    cli(auto_envvar_prefix="DAGSTER_WEBSERVER")
+
+
+if __name__ == "__main__":
+    main()

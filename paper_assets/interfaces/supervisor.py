@@ -9,14 +9,12 @@ takes the options of `dagster dev`; without one that names a workspace it loads 
 checkout.
 
 Each program leads a process group, runs of assets included, and a group ends as a whole. This process ends the groups
-on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. A guard ends them when this process is killed: it reads
-from a pipe that only this process holds open. A guard that was killed is started again. Runs that were in progress are
-recorded as failed, now or at the next start, and the next daemon retries them.
+on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. If it is killed, each program ends its own group: its
+standard input is a pipe that only this process holds open (`processes.py: end_with_supervisor`). Runs that were in
+progress are recorded as failed, now or at the next start, and the next daemon retries them.
 
 Dagster's daemon does nothing until the clock passes its last tick again, so it is restarted after the clock was set
 back. All programs are started again after another embedding model was chosen, because a process uses one until it ends.
-Neither Dagster's daemon nor its UI restarts a code server that was killed: each tick reports that it is
-unreachable. If such lines come for a minute, Dagster is restarted.
 """
 
 import ctypes
@@ -27,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,6 +34,7 @@ from typing import NoReturn
 
 from paper_assets.errors import InvalidInput, StoreBusy
 from paper_assets.locks import store_lock
+from paper_assets.processes import SUPERVISED
 from paper_assets.settings import dagster_folder
 from paper_assets.small_files import file_state, make_private_folder
 from paper_assets.stores.kept_settings import EMBEDDING_MODEL
@@ -48,11 +47,7 @@ GRACE = 4.0  # seconds between SIGTERM and SIGKILL
 LIMIT = 8.0  # seconds for the whole end
 _KILLED_WITHIN = 2.0  # seconds within which the system removes killed processes
 _POLL = 0.2
-_GUARD_PAUSE = 1.0  # seconds from one start of the guard to the next, should it be killed
-_STUCK = 60.0  # seconds for which a program reports that it cannot work before it is restarted
-_SILENCE = 90.0  # seconds without such a line after which it works again; the daemon looks every 60 seconds
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
-_RECORD = re.compile(r"\d{4}-\d\d-\d\d ")  # the first line of a record of Dagster's log
 _LAST_LINES_WITHIN = 1.0  # seconds for which the last lines of an ended child are waited for
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEVELS = (
@@ -61,11 +56,9 @@ _LEVELS = (
 )
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of a group become children of this process
-_AS_GUARD = "--guard"
 _HOUR = 3_600.0
 _LATER = 60.0  # seconds from the start of `up` to that of a service that runs now and then
 _PROGRAM = (sys.executable, "-c", "from paper_assets.interfaces.cli.app import program; program()")
-GUARD = (sys.executable, "-m", "paper_assets.interfaces.supervisor", _AS_GUARD)
 
 Afterwards = Callable[[threading.Event], None]  # starts when the end begins; the event: every process has ended
 
@@ -74,14 +67,12 @@ Afterwards = Callable[[threading.Event], None]  # starts when the end begins; th
 class Service:
     """A program to keep running, under the name that the log gives it.
 
-    `goes_by_the_clock`: see the module. `stuck_signs`: texts in lines of its output by which it reports that it cannot
-    work. `every`: it ends alone, and is started again after this many seconds.
+    `goes_by_the_clock`: see the module. `every`: it ends alone, and is started again after this many seconds.
     """
 
     name: str
     command: tuple[str, ...]
     goes_by_the_clock: bool = False
-    stuck_signs: tuple[str, ...] = ()
     every: float | None = None
 
 
@@ -92,23 +83,7 @@ class _Child:
     began: float = 0.0
     next_start: float = 0.0
     pause: float = _FIRST_PAUSE
-    stuck_since: float | None = None  # the first of a series of lines with the sign
-    stuck_until: float = 0.0  # the last one
     copying: threading.Thread | None = None
-
-    def note(self, line: str) -> None:
-        """Note whether a line of the output reports that the program cannot work."""
-        now = time.monotonic()
-        if any(sign in line for sign in self.service.stuck_signs):
-            if self.stuck_since is None or now - self.stuck_until > _SILENCE:
-                self.stuck_since = now
-            self.stuck_until = now
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether the program runs and has reported for `_STUCK` seconds that it cannot work."""
-        since = self.stuck_since
-        return self.process is not None and since is not None and self.stuck_until - since >= _STUCK
 
 
 @dataclass(slots=True)
@@ -134,53 +109,6 @@ class _Log:
             if show or self.verbose:
                 with suppress(OSError):
                     self.say(line)
-
-
-@dataclass(slots=True)
-class _Guard:
-    """The process that ends the groups if this one is killed. Each line of its pipe names the leaders that run."""
-
-    command: Sequence[str]
-    leaders: set[int] = field(default_factory=set)
-    process: "subprocess.Popen[bytes] | None" = None
-    pipe: int = -1
-    began: float = 0.0
-
-    def keep_running(self) -> None:
-        """Start the guard if it does not run."""
-        if self.process is not None:
-            if self.process.poll() is None or time.monotonic() < self.began + _GUARD_PAUSE:
-                return
-            os.close(self.pipe)
-        watched, self.pipe = os.pipe()
-        self.began = time.monotonic()
-        self.update()  # first, because this process may be killed at any moment
-        try:
-            self.process = subprocess.Popen([*self.command], stdin=watched, start_new_session=True)
-        finally:
-            os.close(watched)
-
-    def update(self, *, add: int | None = None, remove: Collection[int] = ()) -> None:
-        """Write which groups run."""
-        self.leaders = (self.leaders | ({add} if add else set())) - set(remove)
-        with suppress(BrokenPipeError):  # it was killed, and is started again
-            os.write(self.pipe, f"{' '.join(map(str, sorted(self.leaders)))}\n".encode())
-
-    def end(self) -> None:
-        """End the guard, once no group is left."""
-        self.update(remove=tuple(self.leaders))
-        os.close(self.pipe)
-        if self.process is not None:
-            self.process.wait()
-
-
-def guard_groups(afterwards: Afterwards) -> None:
-    """Wait until the supervisor ends; if it was killed, end the groups in its place."""
-    for number in _ENDING:
-        signal.signal(number, signal.SIG_IGN)  # only the supervisor decides
-    lines = sys.stdin.readlines()
-    if leaders := [int(leader) for leader in "".join(lines[-1:]).split()]:
-        _end_in_time(lambda: _end_groups(leaders), afterwards)
 
 
 def _end_groups(leaders: Sequence[int], *, interrupted: Callable[[], bool] = lambda: False) -> list[int]:
@@ -254,7 +182,6 @@ def graph_service(*options: str) -> Service:
         "dagster",
         (sys.executable, "-m", "paper_assets.defs.services", *options),
         goes_by_the_clock=True,
-        stuck_signs=("DagsterUserCodeUnreachableError", "Error loading repository location"),
     )
 
 
@@ -296,14 +223,12 @@ def supervise(
     environ: Mapping[str, str],
     *,
     log: _Log | None = None,
-    guard: Sequence[str] = GUARD,
     afterwards: Afterwards = record_ended_runs,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the services until a signal asks for the end or the parent ends; return the exit code.
 
-    Without a log they write to this terminal, and the first one that ends is the end. `guard` is a command that calls
-    `guard_groups`.
+    Without a log they write to this terminal, and the first one that ends is the end.
     """
     received: list[int] = []
     survives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # started by nohup
@@ -317,12 +242,10 @@ def supervise(
     choice = log.file.with_name(EMBEDDING_MODEL.name) if log else None
     later = time.monotonic() + _LATER
     children = [_Child(service, next_start=later if service.every else 0.0) for service in services]
-    supervisor = _Supervisor(environ, log, _Guard(guard), children, choice)
-    supervisor.guard.keep_running()
+    supervisor = _Supervisor(environ, log, children, choice)
     code = None
     try:
         while not received and code is None and (survives_terminal or os.getppid() == parent):
-            supervisor.guard.keep_running()
             before, offset = offset, clock() - time.monotonic()
             supervisor.end_unable(set_back=offset < before - _SET_BACK)
             code = supervisor.keep_running()
@@ -330,7 +253,6 @@ def supervise(
     finally:
         supervisor.note("INFO", "ending")
         _end_in_time(lambda: supervisor.end(children, interrupted=lambda: len(received) > 1), afterwards)
-        supervisor.guard.end()
     if received:
         return 0 if received[0] == signal.SIGINT else 128 + received[0]
     return code or 0
@@ -340,10 +262,10 @@ def supervise(
 class _Supervisor:
     environ: Mapping[str, str]
     log: _Log | None
-    guard: _Guard
     children: list[_Child]
-    choice: Path | None = None  # the file with the embedding model
+    choice: Path | None  # the file with the embedding model
     chosen: str | None = None  # its state when the children were started
+    pipe: tuple[int, int] = field(default_factory=os.pipe)  # of which the children notice that this process has ended
 
     def note(self, level: str, text: str, *, show: bool = True) -> None:
         if self.log:
@@ -360,11 +282,6 @@ class _Supervisor:
                 self.note("INFO", "another embedding model was chosen; starting everything again")
                 self.end(self.children)
             self.chosen = state
-        for child in self.children:
-            if child.is_stuck:
-                name = child.service.name
-                self.note("ERROR", f"{name} has not been able to work for {_STUCK:g} s; starting it again")
-                self.end([child])
 
     def keep_running(self) -> int | None:
         """Start the children that do not run; without a log return the exit code of one that has ended."""
@@ -398,16 +315,15 @@ class _Supervisor:
         unbuffered = {"PYTHONUNBUFFERED": "1", "COLUMNS": "200"} if self.log else {}
         child.process = subprocess.Popen(
             child.service.command,
-            stdin=subprocess.DEVNULL,
+            stdin=self.pipe[0],
             stdout=subprocess.PIPE if self.log else None,
             stderr=subprocess.STDOUT if self.log else None,
-            env={**self.environ, **unbuffered},
+            env={**self.environ, **unbuffered, SUPERVISED: "yes"},
             text=True,
             errors="replace",
             start_new_session=True,  # Ctrl-C reaches this process only, which ends the others in order
         )
-        self.guard.update(add=child.process.pid)
-        child.began, child.stuck_since = time.monotonic(), None
+        child.began = time.monotonic()
         self.note("INFO", f"{child.service.name} runs as process {child.process.pid}", show=False)
         if self.log:
             child.copying = threading.Thread(target=_copy, args=(child, self.log), daemon=True)
@@ -420,42 +336,24 @@ class _Supervisor:
             child.process = None
         for leader in _end_groups(leaders, interrupted=interrupted):
             self.note("WARNING", f"process {leader} did not end; it is killed")
-        self.guard.update(remove=leaders)
         for child in children:
             if child.copying is not None:
                 child.copying.join(_LAST_LINES_WITHIN)
 
 
 def _copy(child: _Child, log: _Log) -> None:
-    """Copy what a child prints into the log, with its level; errors, warnings and addresses are shown too.
+    """Copy what a child prints into the log, with its level.
 
-    A record with one of the `stuck_signs` is expected from a child that was asked to end: its processes end in any
-    order.
+    Errors, warnings and addresses are shown too, except those of a child that was asked to end: its processes end in
+    any order.
     """
-    process, signs = child.process, child.service.stuck_signs
+    process = child.process
     assert process is not None and process.stdout is not None  # noqa: S101
-
-    def write(texts: Sequence[str], *, expected: bool = False) -> None:
-        for text in texts:
-            level = next((level for level, sign in _LEVELS if sign.search(text) and not expected), "INFO")
-            log.write(level, child.service.name, text, show=level != "INFO" or "http://127.0.0.1" in text)
-
-    record: list[str] = []
-
-    def write_record() -> None:
-        write(record, expected=any(sign in text for text in record for sign in signs))
-        record.clear()
-
     for line in process.stdout:
-        text = _COLOURS.sub("", line).rstrip()
-        if text and process is child.process:
-            child.note(text)
-            write([text])
-        elif text:
-            if _RECORD.match(text):
-                write_record()
-            record.append(text)
-    write_record()
+        if text := _COLOURS.sub("", line).rstrip():
+            level = next((level for level, sign in _LEVELS if sign.search(text)), "INFO")
+            shown = process is child.process and (level != "INFO" or "http://127.0.0.1" in text)
+            log.write(level, child.service.name, text, show=shown)
 
 
 def _adopt_orphans() -> None:
@@ -474,9 +372,6 @@ def leave(code: int) -> NoReturn:
 
 def main() -> None:
     """Run Dagster's programs in the foreground until one of them fails or this process has to end."""
-    if sys.argv[1:] == [_AS_GUARD]:
-        guard_groups(record_ended_runs)
-        leave(0)
     # as every command does
     os.environ.setdefault("DAGSTER_HOME", str(dagster_folder(os.environ, Path.cwd())))
     leave(supervise([graph_service(*sys.argv[1:])], os.environ))

@@ -45,6 +45,7 @@ SIGNALS_IN_WORDS: Mapping[str, str] = {
     "citation": "copied its citation",
     "shelf": "put on the shelf",
 }
+UNDO = "undo"  # withdraws a rating
 _LONGEST_NAME = 200
 
 
@@ -91,65 +92,34 @@ def rate(
     now: datetime,
     profiles_dir: Path,
 ) -> Rated:
-    """Store the profile's rating of a stored paper: `worth`, `later` or `no`. A repeated rating counts once.
+    """Store the profile's rating of a stored paper, `worth`, `later` or `no`, or withdraw the one it has by `undo`.
 
-    `paper_id` may be written in any form. Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound,
-    StoreBusy.
+    A repeated rating counts once. `paper_id` may be written in any form. Raises InvalidInput, InvalidArxivId,
+    InvalidProfile, PaperNotFound, StoreBusy.
     """
-    if rating not in RATING_VALUES:
+    if rating not in (*RATING_VALUES, UNDO):
         raise InvalidInput(f"a rating is one of {', '.join(RATING_VALUES)}, got {rating[:40]!r}")
     known_as = str(split_paper_id(paper_id)[0])
     check_profile(warehouse, profile, profiles_dir)
+    before = next((each for each in last_ratings(warehouse, profile) if each.paper_id == known_as), None)
     found = find_paper(warehouse, known_as)
-    before = _now(warehouse, profile).get(known_as)
-    if found is None and before is None:
-        raise PaperNotFound(f"paper {known_as} is not stored, so nothing can be learned from it; import or fetch it")
-    append_ratings(
-        warehouse,
-        profile,
-        [
-            NewRating(
-                paper_id=known_as,
-                rating=rating,
-                title=before.title if before and not found else None,
-                abstract=before.abstract if before and not found else None,
+    title, abstract = (before.title, before.abstract) if before else (None, None)
+    kept = NewRating(paper_id=known_as, rating=WITHDRAWN)
+    if rating != UNDO:
+        if found is None and before is None:
+            raise PaperNotFound(
+                f"paper {known_as} is not stored, so nothing can be learned from it; import or fetch it"
             )
-        ],
-        given_in=given_in,
-        now=now,
-    )
+        texts = (None, None) if found else (title, abstract)
+        kept = NewRating(paper_id=known_as, rating=rating, title=texts[0], abstract=texts[1])
+    append_ratings(warehouse, profile, [kept], given_in=given_in, now=now)
     return Rated(
         profile=profile,
         paper_id=known_as,
-        title=found.title if found else before.title if before else None,
-        rating=rating,
+        title=found.title if found else title,
+        rating=None if rating == UNDO else rating,
         before=before.rating if before else None,
     )
-
-
-def withdraw_rating(
-    warehouse: Warehouse, profile: str, paper_id: str, *, given_in: Place, now: datetime, profiles_dir: Path
-) -> Rated:
-    """Withdraw the paper's rating; a paper without a rating stays as it is.
-
-    Raises InvalidArxivId, InvalidProfile, StoreBusy.
-    """
-    known_as = str(split_paper_id(paper_id)[0])
-    check_profile(warehouse, profile, profiles_dir)
-    before = _now(warehouse, profile).get(known_as)
-    append_ratings(warehouse, profile, [NewRating(paper_id=known_as, rating=WITHDRAWN)], given_in=given_in, now=now)
-    return Rated(
-        profile=profile,
-        paper_id=known_as,
-        title=before.title if before else None,
-        rating=None,
-        before=before.rating if before else None,
-    )
-
-
-def ratings_of(warehouse: Warehouse, profile: str) -> list[Rating]:
-    """Return the profile's latest rating of each rated paper, in the order in which they were given."""
-    return last_ratings(warehouse, profile)
 
 
 def ratings_by_id(warehouse: Warehouse, profile: str) -> dict[str, str]:
@@ -187,11 +157,6 @@ def withdraw_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: str
     for each in KINDS:
         if each == kind:
             remove_signal(warehouse, profile, str(split_paper_id(paper_id)[0]), each)
-
-
-def signals_of(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
-    """Return the profile's reading signals in the order in which they first occurred."""
-    return reading_signals(warehouse, profile)
 
 
 def change_forgotten(
@@ -239,10 +204,6 @@ def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> 
     erased = delete_ratings(warehouse, profile)
     warehouse.rewrite()
     return erased
-
-
-def _now(warehouse: Warehouse, profile: str) -> dict[str, Rating]:
-    return {each.paper_id: each for each in last_ratings(warehouse, profile)}
 
 
 def _has_file(path: Path) -> bool:

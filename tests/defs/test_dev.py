@@ -128,7 +128,7 @@ def test_a_run_in_progress_ends_with_services_that_a_script_started_in_the_backg
             body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
             assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
             assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)
-            assert len(processes(desk)) >= 6  # this command, its guard, the services, code servers, UI, daemon, run
+            assert len(processes(desk)) >= 6  # this command, the services, code server, UI, daemon, run
             process.terminate()
             assert desk.happens(lambda: not processes(desk), within=PATIENCE)
 

@@ -16,7 +16,9 @@ PATIENCE = 300  # seconds for processes that start in one on an idle machine
 _DEAF = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; print('deaf', flush=True)"
 # A member that ignores every signal it can, a child of it that does too, and a child that was left to init.
 _MEMBER = f"""
-import subprocess, sys
+import os, subprocess, sys
+from paper_assets.processes import end_with_supervisor
+end_with_supervisor(os.environ)
 {_DEAF}
 for command in ({_DEAF + "; time.sleep(600)"!r}, "import os, time; os.fork() and os._exit(0); time.sleep(600)"):
     subprocess.Popen([sys.executable, "-c", command])
@@ -24,25 +26,20 @@ print("started", flush=True)
 time.sleep(600)
 """
 _SUPERVISOR = f"""
-import sys
+import os, sys
 from pathlib import Path
-import os
 from paper_assets.interfaces import supervisor
-from paper_assets.interfaces.supervisor import Service, guard_groups, supervise
+from paper_assets.interfaces.supervisor import Service, supervise
 
 supervisor.GRACE = 0.5  # the members ignore SIGTERM anyway
 supervisor.LIMIT = 600.0  # a busy machine needs more than 8 s for what follows the end
 
 def record(ended):
     ended.wait()
-    Path(sys.argv[2]).write_text("ended")
+    Path(sys.argv[1]).write_text("ended")
 
-this = [sys.executable, "-c", sys.orig_argv[2]]
-if sys.argv[1] == "guard":
-    guard_groups(record)
-else:
-    member = Service("member", (sys.executable, "-c", {_MEMBER!r}, sys.argv[2]))
-    supervise([member], os.environ, guard=[*this, "guard", sys.argv[2]], afterwards=record)
+member = Service("member", (sys.executable, "-c", {_MEMBER!r}, sys.argv[1]))
+supervise([member], os.environ, afterwards=record)
 """
 
 
@@ -57,25 +54,16 @@ def processes(mark: Path) -> list[int]:
     return found
 
 
-def guards(mark: Path) -> list[int]:
-    found = []
-    for pid in processes(mark):
-        with suppress(OSError):
-            if b"\0guard\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
-
-
 def wait_until_ended(mark: Path) -> None:
     """Wait for all processes to end: much less than the 600 s for which their members sleep."""
     until(lambda: not processes(mark), report=lambda: processes(mark))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
-@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "parent killed", "guard killed first"])
+@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "parent killed"])
 def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
     record = tmp_path / "record"
-    command = [sys.executable, "-c", _SUPERVISOR, "supervisor", str(record)]
+    command = [sys.executable, "-c", _SUPERVISOR, str(record)]
     if way == "parent killed":
         command = [sys.executable, "-c", f"import subprocess; subprocess.call({command!r})"]
     out = tmp_path / "out"
@@ -85,24 +73,21 @@ def test_no_member_outlives_its_supervisor(way: str, tmp_path: Path) -> None:
         )
     # Two processes write, so the order of their words is not known, and the last child may still be starting.
     until(
-        lambda: sorted(out.read_text("utf-8").split()) == ["deaf", "deaf", "started"] and len(processes(tmp_path)) >= 5,
+        lambda: sorted(out.read_text("utf-8").split()) == ["deaf", "deaf", "started"] and len(processes(tmp_path)) >= 4,
         report=lambda: (process.poll(), out.read_text("utf-8"), processes(tmp_path)),
     )
-    if way == "guard killed first":
-        [guard] = guards(tmp_path)
-        os.kill(guard, signal.SIGKILL)
-        until(lambda: guards(tmp_path) not in ([], [guard]))
     process.send_signal(signal.Signals[way] if way in signal.Signals.__members__ else signal.SIGKILL)
     process.wait(timeout=PATIENCE)
     wait_until_ended(tmp_path)
-    assert record.read_text("utf-8") == "ended", "what follows the end was done"
+    if way != "SIGKILL":
+        assert record.read_text("utf-8") == "ended", "what follows the end was done"
 
 
 def test_a_program_started_by_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     command = f"""
 import signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-started = subprocess.Popen([sys.executable, "-c", {_SUPERVISOR!r}, "supervisor", {str(tmp_path / "record")!r}])
+started = subprocess.Popen([sys.executable, "-c", {_SUPERVISOR!r}, {str(tmp_path / "record")!r}])
 print(started.pid, flush=True)
 """
     out = tmp_path / "out"
@@ -115,6 +100,6 @@ print(started.pid, flush=True)
         with suppress(ProcessLookupError):  # the child that leaves another one to init may be ending
             os.kill(pid, signal.SIGHUP)
     time.sleep(1)  # four looks of the supervisor at its parent
-    assert len(processes(tmp_path)) >= 5
+    assert len(processes(tmp_path)) >= 4
     os.kill(int(next(word for word in words if word.isdigit())), signal.SIGTERM)
     wait_until_ended(tmp_path)

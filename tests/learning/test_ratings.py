@@ -16,14 +16,18 @@ from paper_assets.learning.ratings import (
     note_signal,
     rate,
     ratings_by_id,
-    ratings_of,
     ratings_version,
-    signals_of,
     training_inputs_of,
-    withdraw_rating,
     withdraw_signal,
 )
-from paper_assets.stores.feedback import WITHDRAWN, NewRating, append_ratings, rating_history
+from paper_assets.stores.feedback import (
+    WITHDRAWN,
+    NewRating,
+    append_ratings,
+    last_ratings,
+    rating_history,
+    reading_signals,
+)
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -48,9 +52,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 def say(warehouse: Warehouse, paper_id: str, word: str | None, *, profile: str = "lab", minute: int = 0) -> Rated:
     now, folder = NOW + timedelta(minutes=minute), warehouse.path.parent / "profiles"
-    if word is None:
-        return withdraw_rating(warehouse, profile, paper_id, given_in="command line", now=now, profiles_dir=folder)
-    return rate(warehouse, profile, paper_id, word, given_in="command line", now=now, profiles_dir=folder)
+    return rate(warehouse, profile, paper_id, word or "undo", given_in="command line", now=now, profiles_dir=folder)
 
 
 def test_the_last_rating_of_a_paper_counts(warehouse: Warehouse) -> None:
@@ -71,14 +73,14 @@ def test_a_withdrawn_rating_leaves_the_paper_unrated_and_stays_in_the_history(wa
     say(warehouse, FIRST, "worth")
     assert say(warehouse, FIRST, None, minute=1).before == "worth"
     assert not say(warehouse, FIRST, None, minute=2).changed
-    assert ratings_of(warehouse, "lab") == []
+    assert last_ratings(warehouse, "lab") == []
     history = rating_history(warehouse, "lab")
     assert [each.rating for each in history] == ["worth", WITHDRAWN]
 
 
 def test_the_same_last_words_have_the_same_version_however_they_came(warehouse: Warehouse) -> None:
     def version() -> str:
-        return ratings_version(ratings_of(warehouse, "lab"))
+        return ratings_version(last_ratings(warehouse, "lab"))
 
     nothing = version()
     say(warehouse, FIRST, "worth")
@@ -104,11 +106,11 @@ def test_a_rating_notes_the_newest_ranking_that_showed_the_paper(warehouse: Ware
     for paper_id in (FIRST, SECOND):
         say(warehouse, paper_id, "worth")
         say(warehouse, paper_id, "worth", profile="other")
-    assert [(each.ranking_day, each.ranking_inputs) for each in ratings_of(warehouse, "lab")] == [
+    assert [(each.ranking_day, each.ranking_inputs) for each in last_ratings(warehouse, "lab")] == [
         (TUESDAY, "tuesday"),
         (MONDAY, "monday"),
     ]
-    assert [each.ranking_day for each in ratings_of(warehouse, "other")] == [None, None]
+    assert [each.ranking_day for each in last_ratings(warehouse, "other")] == [None, None]
 
 
 def test_erasing_leaves_nothing_of_the_profile_and_all_of_the_others(warehouse: Warehouse) -> None:
@@ -127,21 +129,24 @@ def opened(warehouse: Warehouse, paper_id: str, kind: str = "full text", *, prof
 
 def test_what_a_reader_opens_is_kept_once_for_each_kind_and_taught_from_the_next_day_on(warehouse: Warehouse) -> None:
     assert opened(warehouse, f"arXiv:{FIRST}v2") and opened(warehouse, FIRST) and opened(warehouse, FIRST, "citation")
-    assert [(each.kind, each.times) for each in signals_of(warehouse, "lab")] == [("citation", 1), ("full text", 2)]
+    assert [(each.kind, each.times) for each in reading_signals(warehouse, "lab")] == [
+        ("citation", 1),
+        ("full text", 2),
+    ]
     today, tomorrow = (
         training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=days)) for days in (0, 1)
     )
     assert not today.signals and len(tomorrow.signals) == 2 and today.version != tomorrow.version
     assert today.version == ratings_version([])
     withdraw_signal(warehouse, "lab", FIRST, "citation", profiles_dir=warehouse.path.parent / "profiles")
-    assert [each.kind for each in signals_of(warehouse, "lab")] == ["full text"]
+    assert [each.kind for each in reading_signals(warehouse, "lab")] == ["full text"]
 
 
 @pytest.mark.parametrize("ranking", ['{"learn_from_reading": false}', '{"learning": "off"}'])
 def test_a_profile_can_switch_signals_off_and_then_none_is_kept(warehouse: Warehouse, ranking: str) -> None:
     record = '{"interests": {"primary": ["graphs"]}, "ranking": ' + ranking + "}"
     (warehouse.path.parent / "profiles" / "lab" / "profile.json").write_text(record, encoding="utf-8")
-    assert not opened(warehouse, FIRST) and signals_of(warehouse, "lab") == []
+    assert not opened(warehouse, FIRST) and reading_signals(warehouse, "lab") == []
 
 
 def test_signals_of_unknown_papers_or_kinds_are_refused(warehouse: Warehouse) -> None:
@@ -160,11 +165,11 @@ def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Wa
     opened(warehouse, SECOND, profile="other")
     kept = change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
     assert kept.words == ("graph",)
-    assert [each.paper_id for each in signals_of(warehouse, "lab")] == [SECOND]
+    assert [each.paper_id for each in reading_signals(warehouse, "lab")] == [SECOND]
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
     assert training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
-    assert (rating_history(warehouse, "lab"), signals_of(warehouse, "lab")) == ([], [])
-    assert len(signals_of(warehouse, "other")) == 1
+    assert (rating_history(warehouse, "lab"), reading_signals(warehouse, "lab")) == ([], [])
+    assert len(reading_signals(warehouse, "other")) == 1
 
 
 def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:
@@ -187,7 +192,7 @@ def test_what_cannot_be_rated_is_refused_by_name_and_leaves_nothing(warehouse: W
     for profile in ("nobody", "../lab", ""):
         with pytest.raises(InvalidProfile, match="no profile"):
             say(warehouse, FIRST, "worth", profile=profile)
-    assert ratings_of(warehouse, "lab") == []
+    assert last_ratings(warehouse, "lab") == []
 
 
 def test_an_imported_paper_that_is_not_stored_can_be_rated_again(warehouse: Warehouse) -> None:
@@ -195,7 +200,7 @@ def test_an_imported_paper_that_is_not_stored_can_be_rated_again(warehouse: Ware
     assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == ["doi:10.1000/xyz"]
     assert append_ratings(warehouse, "lab", [known], given_in="import", now=NOW) == []
     say(warehouse, "doi:10.1000/xyz", "no")
-    [found] = ratings_of(warehouse, "lab")
+    [found] = last_ratings(warehouse, "lab")
     assert (found.rating, found.title, found.abstract) == ("no", "On graphs", "We study graphs.")
 
 

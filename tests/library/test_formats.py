@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, NetworkError, RateLimited
-from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id, ratings_of
+from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id
 from paper_assets.library.entries import Entry, import_library, library_id
 from paper_assets.library.formats import FORMATS, is_name, keys_of, read_library, write_papers
 from paper_assets.library.zotero import Selection, zotero_file, zotero_web
 from paper_assets.paper import Paper, paper_from_mapping
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
@@ -338,7 +339,7 @@ def test_a_library_is_liked_once_and_what_cannot_be_matched_is_listed(warehouse:
     assert (first.read, first.stored) == (5, 2)
     assert [line.partition(":")[0] for line in first.left_out] == ["entry 4", "entry 5"]
     assert import_library(warehouse, "lab", ENTRIES, now=NOW, profiles_dir=folder).new == ()
-    [*_, elsewhere] = ratings_of(warehouse, "lab")
+    [*_, elsewhere] = last_ratings(warehouse, "lab")
     assert (elsewhere.title, elsewhere.abstract, elsewhere.given_in) == ("Elsewhere", "We look elsewhere.", "import")
 
 
@@ -350,7 +351,7 @@ def test_an_import_overwrites_no_rating_given_elsewhere_and_is_erased_with_the_r
     with pytest.raises(InvalidProfile):
         import_library(warehouse, "nobody", ENTRIES, now=NOW, profiles_dir=folder)
     assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 3
-    assert ratings_of(warehouse, "lab") == []
+    assert last_ratings(warehouse, "lab") == []
 
 
 def zotero_library(file: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, expect
 
-from paper_assets.learning.ratings import erase_ratings, note_signal, ratings_by_id, signals_of
+from paper_assets.learning.ratings import erase_ratings, note_signal, ratings_by_id
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.preferences import STEP
@@ -14,7 +14,7 @@ from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
-from paper_assets.stores.feedback import NewRating, append_ratings, forgotten
+from paper_assets.stores.feedback import NewRating, append_ratings, forgotten, reading_signals
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.rankings import ranking
 from tests.mcp.ranked_desk import NOBODY
@@ -115,7 +115,7 @@ def test_what_was_opened_is_listed_and_can_be_removed(page_of_a_year: Page, brow
         expect(row).to_contain_text("opened its full text")
         row.get_by_role("button", name="Remove").click()
         expect(page.get_by_role("status")).to_contain_text("Removed")
-    assert signals_of(warehouse, PROFILE) == []
+    assert reading_signals(warehouse, PROFILE) == []
 
 
 def test_learning_from_what_was_opened_is_turned_off_and_on_in_the_profile(

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 from starlette.testclient import TestClient
 
-from paper_assets.learning.ratings import ratings_of
 from paper_assets.paper import Paper
+from paper_assets.stores.feedback import last_ratings
 from tests.desk import Desk
 from tests.library.test_formats import zotero_library
 from tests.loopback import Answer
@@ -155,7 +155,7 @@ def test_a_library_on_zoteros_server_makes_a_profile_and_its_key_is_not_saved(de
         made = client.post("/welcome", data={**form, "zotero_key": "a-secret-key"})
         assert made.url.path == "/p/mine/first", made.text
         assert "130 works of your library are liked" in made.text
-    assert len(ratings_of(desk.warehouse, "mine")) == 130
+    assert len(last_ratings(desk.warehouse, "mine")) == 130
     files = [each for each in desk.folder.rglob("*") if each.is_file()]
     assert not [each for each in files if b"a-secret-key" in each.read_bytes()]
 
@@ -170,7 +170,7 @@ def test_the_zotero_of_this_computer_is_offered_and_read_and_its_file_can_be_upl
         assert "The Zotero library on this computer" in client.get("/welcome").text
         form = {"token": TOKEN, "name": "mine", "zotero_local": "1"}
         assert client.post("/welcome", data=form).url.path == "/p/mine/first"
-    assert {each.paper_id for each in ratings_of(desk.warehouse, "mine")} == {"2601.05000", "doi:10.1000/xyz"}
+    assert {each.paper_id for each in last_ratings(desk.warehouse, "mine")} == {"2601.05000", "doi:10.1000/xyz"}
     with serving(desk, HOME=str(tmp_path)) as client:
         assert "on this computer" not in client.get("/welcome").text
         upload = {"library": ("zotero.sqlite", file.read_bytes())}

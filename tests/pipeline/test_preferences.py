@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from paper_assets.interfaces.cli.ratings import ratings
-from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate, withdraw_rating
+from paper_assets.interfaces.cli.ranking import ratings
+from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate
 from paper_assets.paper import embedded_text
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.preferences import STEP
@@ -253,9 +253,7 @@ def test_a_model_is_trained_again_for_another_last_rating_and_not_for_the_same(d
     first = stored_model(day.warehouse, "ann")
     rate_frogs_and_stones(day)
     assert learn(day) == []
-    withdraw_rating(
-        day.warehouse, "ann", "2603.00100", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir
-    )
+    rate(day.warehouse, "ann", "2603.00100", "undo", given_in="page", now=NOW, profiles_dir=day.settings.profiles_dir)
     assert learn(day) == [ANN]
     second = stored_model(day.warehouse, "ann")
     assert first and second and first.version != second.version and len(second.rated) == 19

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
-from paper_assets.interfaces.cli.retrieval import retrieve
+from paper_assets.interfaces.cli.ask import retrieve
 from tests.retrieval.invented_corpus import corpus_of, paper, passage
 
 PLAN = {

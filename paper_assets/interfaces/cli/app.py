@@ -26,6 +26,7 @@ from paper_assets.interfaces.cli.process import (
     log_unexpected,
     prepare_streams,
 )
+from paper_assets.processes import end_with_supervisor
 from paper_assets.small_files import make_files_private
 
 # Otherwise pydantic searches every installed package for plugins before it builds the first class.
@@ -53,8 +54,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "today": ("ranking", "today", "Show the stored list of a profile, or of all profiles."),
         "explain": ("ranking", "explain", "Explain the rank of a paper for a profile, or why it is not in the list."),
         "changed": ("ranking", "changed", "Show which papers entered, left or moved in a profile's list, and why."),
-        "rate": ("ratings", "rate", "Rate a paper, so that the profile's rankings learn from it."),
-        "ratings": ("ratings", "ratings", "List or erase the ratings of a profile."),
+        "rate": ("ranking", "rate", "Rate a paper, so that the profile's rankings learn from it."),
+        "ratings": ("ranking", "ratings", "List or erase the ratings of a profile."),
         "rewrite": ("rewriting", "rewrite", "Rewrite the abstract of a stored paper for a reading level."),
         "cite": ("exchange", "cite", "Export a list, or rated papers, as BibTeX, RIS, CSL-JSON or Markdown."),
         "deliver": ("exchange", "deliver", "Send a profile's digest to the channels in its delivery.json."),
@@ -72,7 +73,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "Show, ask again, export or remove the answers that you kept; forget those of language models.",
         ),
         "retrieve": (
-            "retrieval",
+            "ask",
             "retrieve",
             "Find documents that answer a question, the same number for each side.",
         ),
@@ -121,9 +122,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "Save what a damaged database still gives, table by table, and name what is lost.",
         ),
         "llm": ("installation", "llm", "Set up the language model."),
-        "model": ("embedding_model", "model", "Choose the embedding model, which compares papers by meaning."),
+        "model": ("installation", "model", "Choose the embedding model, which compares papers by meaning."),
         "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
-        "reset": ("reset", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
+        "reset": ("graph", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
     },
 }
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
@@ -227,6 +228,7 @@ def program() -> NoReturn:
     end_on_signals()
     keep_tracebacks_in_the_log()
     make_files_private()
+    end_with_supervisor(os.environ)
     code: object = 0
     try:
         main()

@@ -13,6 +13,7 @@ import typer
 from paper_assets.errors import AmbiguousId, InvalidInput, LLMError, ModelUnavailable, PaperNotFound
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    command_group,
     embedder_or_none,
     environment,
     open_warehouse,
@@ -22,6 +23,7 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
     say,
     warn,
+    warn_of_each,
 )
 from paper_assets.models.llm_config import llm_config
 from paper_assets.paper_id import unversioned
@@ -40,12 +42,10 @@ from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rewrites import NewItem
 from paper_assets.text.numbers import count_of
 
-archive = typer.Typer(
-    name="archive",
-    help="Manage best practices: rewrites that later rewrites learn from. "
+archive = command_group(
+    "archive",
+    "Manage best practices: rewrites that later rewrites learn from. "
     "List, show, remove or copy them, or measure what they bring.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
 )
 _SHOWN = 70  # characters of a rewrite in a table
 
@@ -144,10 +144,7 @@ def migrate(
         raise ModelUnavailable("the embedding model cannot be loaded, so nothing can be copied; see the warning")
     with progress_bar("carrying over") as count:
         done = migrate_collection(to, source, folder=chroma, progress=count)
-    for fault in done.faults[:20]:
-        warn(f"left out: {fault}")
-    if len(done.faults) > 20:
-        warn(f"left out: {len(done.faults) - 20} more")
+    warn_of_each(done.faults, what="left out")
     if as_json:
         return print_json({"copied": done.copied, "embedded": done.embedded, "left_out": list(done.faults)})
     say(f"copied {done.copied}, embedded {done.embedded}, left out {len(done.faults)}")

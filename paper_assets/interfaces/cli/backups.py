@@ -1,6 +1,5 @@
 """Back up, restore, export and repair what is stored: `backup`, `restore`, `export`, `repair`, `import FOLDER`."""
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,8 @@ import typer
 
 from paper_assets.errors import InvalidInput, StoreBusy, StoreError
 from paper_assets.interfaces.cli.terminal import (
+    Yes,
+    confirm,
     environment,
     open_warehouse,
     print_json,
@@ -22,8 +23,6 @@ from paper_assets.interfaces.removal import remove_expired
 from paper_assets.stores import backups
 from paper_assets.stores.entered import ENTERED_TABLES, export_entered, import_entered
 from paper_assets.text.numbers import count_of
-
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def backup(
@@ -60,7 +59,7 @@ def restore(
     if entered:
         return _show_added(backups.restore_entered(home, file), file)
     if home.warehouse.path.exists():
-        _confirm(f"replace the papers, lists, ratings and profiles in {home.folder} by those of {file}", yes=yes)
+        confirm(f"replace the papers, lists, ratings and profiles in {home.folder} by those of {file}", yes=yes)
     aside, replaced = backups.restore(home, file, now=datetime.now(UTC))
     say(f"{file} is restored.")
     if aside.exists():
@@ -81,7 +80,7 @@ def repair(yes: Yes = False) -> None:
         damaged = {"database": f"{fault}"}
     if not damaged:
         return say("The database is whole; nothing was changed.")
-    _confirm(f"replace the damaged database in {home.folder} by what can be read of it", yes=yes)
+    confirm(f"replace the damaged database in {home.folder} by what can be read of it", yes=yes)
     aside, saved, lost_log = backups.repair(home, now=datetime.now(UTC))
     lost = [each for each in saved if each.lost]
     print_table(
@@ -137,12 +136,3 @@ def _show_added(added: Mapping[str, int], source: Path) -> None:
 def _home() -> backups.Home:
     settings = read_settings()
     return backups.Home(warehouse=open_warehouse(), folder=settings.home, profiles_dir=settings.profiles_dir)
-
-
-def _confirm(what: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InvalidInput(f"this would {what}; confirm with --yes")
-    if not typer.confirm(f"{what[0].upper()}{what[1:]}?", err=True):
-        raise InvalidInput("nothing was changed")

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
-from paper_assets.interfaces.cli.terminal import dagster_home, environment, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import command_group, dagster_home, environment, read_settings, say, warn
 from paper_assets.interfaces.supervisor import backup_service, desk_service, graph_service, keep_up
 from paper_assets.settings import Settings, load_settings
 from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, next_due, replaced_hours, save_fetch_hours
@@ -29,11 +29,8 @@ from paper_assets.setup.service_files import (
 )
 from paper_assets.small_files import write_file
 
-service = typer.Typer(
-    name="service",
-    help="Run `paper-assets up` after every login, or fetch and rank on GitHub every morning.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+service = command_group(
+    "service", "Run `paper-assets up` after every login, or fetch and rank on GitHub every morning."
 )
 _KEPT = ("PAPER_ASSETS_", "OUTPUT_DIR", "PDF_DIR")  # settings that a service needs; keys stay out of its file
 _SECRETS = ("KEY", "PASSWORD", "TOKEN", "SECRET")

@@ -14,6 +14,7 @@ from paper_assets.interfaces.cli.terminal import (
     ListDay,
     ProfileName,
     checked_warehouse,
+    command_group,
     day_option,
     environment,
     open_warehouse,
@@ -39,11 +40,8 @@ Collections = Annotated[
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Zotero: only works with this tag; repeatable.")]
 
-library = typer.Typer(
-    name="library",
-    help="Import the papers of your library as liked papers. From files, or from Zotero's server.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+library = command_group(
+    "library", "Import the papers of your library as liked papers. From files, or from Zotero's server."
 )
 
 

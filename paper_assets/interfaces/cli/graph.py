@@ -1,8 +1,11 @@
-"""Commands that fill the desk, on the same Dagster instance as the UI: demo, import, fetch, harvest, start --days.
+"""Commands that fill and empty the desk, on the same Dagster instance as the UI: demo, import, fetch, harvest, reset.
 
-Importing this module imports Dagster. Progress is reported to the page too (interfaces/background.py).
+Also `start --days`. Importing this module imports Dagster. Progress is reported to the page too
+(interfaces/background.py).
 """
 
+import os
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -16,7 +19,10 @@ import typer
 
 from paper_assets.announcements import announced_days
 from paper_assets.defs import runs
-from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError
+from paper_assets.defs.abandoned_runs import fail_abandoned_runs, runs_in_progress
+from paper_assets.defs.history_files import HISTORY
+from paper_assets.defs.instance import delete_server_history, explained, open_instance, uses_server
+from paper_assets.errors import InvalidInput, InvalidProfile, PaperAssetsError, StoreBusy, StoreError, StoreUnwritable
 from paper_assets.interfaces import background
 from paper_assets.interfaces.background import Job
 from paper_assets.interfaces.cli.backups import import_folder
@@ -24,6 +30,9 @@ from paper_assets.interfaces.cli.graph_run import Lists, bring_up_to_date, fetch
 from paper_assets.interfaces.cli.run import end, show_ranking
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    Yes,
+    confirm,
+    dagster_home,
     open_warehouse,
     print_json,
     print_table,
@@ -32,9 +41,11 @@ from paper_assets.interfaces.cli.terminal import (
     read_settings,
     say,
     warn,
+    warn_of_each,
 )
 from paper_assets.interfaces.values import parse_day
 from paper_assets.pipeline import embeddings, papers
+from paper_assets.pipeline.embeddings import COLLECTION
 from paper_assets.pipeline.open_days import days_asked, due_days
 from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
@@ -48,7 +59,9 @@ from paper_assets.small_files import is_folder
 from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
+from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.papers import paper_counts
+from paper_assets.stores.vectors import drop
 from paper_assets.text.numbers import count_of
 
 
@@ -203,10 +216,7 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
             f"warning: {count_of(sum(early.values()), 'stored paper')} {verb} dated after today, up to {max(early)}; "
             "they will not be listed until that day"
         )
-    for fault in skipped[:20]:
-        warn(f"skipped: {fault}")
-    if len(skipped) > 20:
-        warn(f"skipped: {len(skipped) - 20} more")
+    warn_of_each(skipped, what="skipped")
     outcome = {
         "read": merged.read,
         "added": merged.added,
@@ -219,9 +229,6 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
     }
     say(_counts(outcome))
     return outcome
-
-
-_SHOWN = 20  # skipped records that are printed
 
 
 def harvest(
@@ -256,10 +263,7 @@ def harvest(
             runs.report_papers(instance, workspace)  # what was stored before can be used
             raise
         days = runs.report_papers(instance, workspace)
-    for fault in done.faults[:_SHOWN]:
-        warn(f"skipped: {fault}")
-    if len(done.faults) > _SHOWN:
-        warn(f"skipped: {len(done.faults) - _SHOWN} more")
+    warn_of_each(done.faults, what="skipped")
     outcome = {**asdict(done), "faults": len(done.faults), "days_reported": days}
     if as_json:
         return print_json(outcome)
@@ -367,3 +371,70 @@ def _fetched(settings: Settings, job: Job, newest: list[date], now: datetime) ->
             counts[f"{day}"] = paper_counts(workspace.warehouse).get(day, 0)
             background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
     return None
+
+
+_ON_SERVER = "Dagster's history on the PostgreSQL server"
+_HEARTBEAT_SECONDS = 60  # seconds; a running daemon sends a heartbeat every 30
+
+
+def reset(
+    history: Annotated[bool, typer.Option("--history", help="Only Dagster's runs and events; papers stay.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete papers, results and Dagster's history; profiles and settings are kept."""
+    settings = read_settings()
+    home = dagster_home()
+    stores = [
+        *settings.home.glob(f"{settings.warehouse_path.name}*"),
+        *settings.home.glob(f"{settings.vectors_path.name}*"),
+        settings.rankings_dir,
+        settings.digests_dir,
+    ]
+    doomed = [home / name for name in HISTORY] + ([] if history else stores)
+    doomed = [path for path in doomed if path.exists()]
+    on_server = uses_server(os.environ)
+    vectors = [COLLECTION, settings.archive] if settings.chroma_url and not history else []
+    on_servers = [*([_ON_SERVER] if on_server else []), *(f"{settings.chroma_url} {name}" for name in vectors)]
+    targets = ", ".join([*map(str, doomed), *on_servers])
+    if not targets:
+        return say("nothing to remove")
+    confirm(f"remove {targets} for good", yes=yes)
+    instance = _instance_or_none(home, on_server=on_server)
+    if not history and settings.warehouse_path.exists():
+        with open_warehouse().writing():  # no other process has it open
+            pass
+    if instance and on_server:
+        with explained(home):
+            delete_server_history(instance)
+    for name in vectors:
+        drop(VectorIndex(settings.vectors_place, deadline=settings.store_deadline), name)
+    for path in doomed:
+        try:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        except OSError as fault:
+            raise StoreUnwritable(f"{path} cannot be removed: {fault.strerror}; check permissions") from None
+    say(f"removed {targets}")
+
+
+def _instance_or_none(home: Path, *, on_server: bool) -> Any:
+    """Return Dagster's instance; None if its files are damaged and can only be removed.
+
+    Raises StoreBusy if a run or the daemon is still writing what is being removed.
+    """
+    try:
+        instance = open_instance(home)
+        with explained(home):
+            fail_abandoned_runs(instance)
+            busy = runs_in_progress(instance)
+            beats = [beat.timestamp for beat in instance.get_daemon_heartbeats().values()]
+    except StoreBusy:
+        raise
+    except StoreError:
+        if on_server:
+            raise
+        return None
+    if busy:
+        raise StoreBusy(f"{busy} is running; let it finish or stop it, then reset")
+    if max(beats, default=0.0) > datetime.now(UTC).timestamp() - _HEARTBEAT_SECONDS:
+        raise StoreBusy("Dagster's daemon uses this history; stop it (`make dev`), wait a minute, then reset")
+    return instance

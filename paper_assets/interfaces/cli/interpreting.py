@@ -9,6 +9,7 @@ import typer
 from paper_assets.errors import InvalidArxivId, InvalidInput, NetworkError, RateLimited
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    command_group,
     environment,
     open_warehouse,
     print_json,
@@ -41,12 +42,7 @@ from paper_assets.retrieval.cited_answer import NOT_CHECKED
 from paper_assets.small_files import read_json
 from paper_assets.text.numbers import count_of
 
-arxiv = typer.Typer(
-    name="arxiv",
-    help="Search arXiv and Semantic Scholar, and show or interpret one paper.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+arxiv = command_group("arxiv", "Search arXiv and Semantic Scholar, and show or interpret one paper.")
 _MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
 Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]

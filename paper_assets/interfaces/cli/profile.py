@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +17,9 @@ import typer
 from paper_assets.errors import InvalidInput, InvalidProfile, LLMError, LLMNotConfigured
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
+    Yes,
+    command_group,
+    confirm,
     environment,
     open_warehouse,
     print_json,
@@ -60,12 +63,7 @@ from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statem
 if TYPE_CHECKING:
     from paper_assets.pipeline.workspace import Workspace
 
-profile = typer.Typer(
-    name="profile",
-    help="Make, show, change and remove profiles: what you want to read.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+profile = command_group("profile", "Make, show, change and remove profiles: what you want to read.")
 
 _MOST_SHOWN, _MOST_LETTERS = 10, 100  # of the interests in a list of profiles
 
@@ -111,6 +109,7 @@ Author = Annotated[list[str] | None, typer.Option("--author", help="Author whose
 
 @profile.command()
 def new(
+    context: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Name of the profile.")] = None,
     interest: Interest = None,
     paper: Paper = None,
@@ -141,8 +140,7 @@ def new(
         name = proposed_name(asked, taken=taken) or asked
     if not name:
         raise InvalidInput("name the profile: paper-assets profile new NAME --interest TEXT")
-    draft = _draft(name, interest, paper, category, keyword, author)
-    draft = _with_words(draft, text, avoid, exclude_keyword, exclude_category, model=model)
+    draft = _draft(name, text, context.params, model=model)
     if not draft.categories:
         check_name(draft.name, taken=taken)
         draft = replace(draft, categories=tuple(_proposed(draft, entries)))
@@ -275,6 +273,7 @@ def read(
 
 @profile.command()
 def edit(
+    context: typer.Context,
     name: Name,
     interest: Interest = None,
     paper: Paper = None,
@@ -290,10 +289,8 @@ def edit(
 ) -> None:
     """Add interests, papers, exclusions and categories. Without options it opens the profile in your editor."""
     place = _place()
-    words = (avoid, exclude_keyword, exclude_category, statement)
-    if any((interest, paper, library, category, keyword, author, *words)):
-        draft = _draft(name, interest, paper, category, keyword, author)
-        draft = _with_words(draft, _text_of(statement) if statement else "", *words[:3], model=model)
+    if any(value for option, value in context.params.items() if option not in ("name", "model")):
+        draft = _draft(name, _text_of(statement) if statement else "", context.params, model=model)
         changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
         for note in changed.notes:
             warn(f"note: {note}")
@@ -312,23 +309,20 @@ def remove(
     everything: Annotated[
         bool, typer.Option("--everything", help="For good, at once: with ratings, lists, pages and its history.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove a profile. `profile restore` brings it back for 30 days; then its ratings and lists are deleted too."""
     place = _place()
     if everything:
-        if not yes and not sys.stdin.isatty():
-            raise InvalidInput(f"this deletes {name} for good; confirm with --yes")
-        if not yes and not typer.confirm(f"Delete {name} with its ratings and lists for good?"):
-            return say("Nothing was deleted.")
+        confirm(f"delete {name} with its ratings and lists for good", yes=yes)
         left = remove_everything(read_settings(), environment(), name)
         say(f"Everything of {name} is deleted.")
         for sentence in left:
             say(f"Note: {sentence}.")
-        return None
+        return
     profile_editing.existing_profile(place, name)
-    if not yes and sys.stdin.isatty() and not typer.confirm(f"Remove the profile {name}?"):
-        return say("Nothing was removed.")
+    if sys.stdin.isatty():
+        confirm(f"remove the profile {name}", yes=yes)
     gone = profile_editing.remove_profile(place, name, now=_now())
     say(f"Profile {name} is removed. `paper-assets profile restore {name}` brings it back until {gone.until:%Y-%m-%d}.")
 
@@ -366,53 +360,31 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _draft(
-    name: str,
-    interest: list[str] | None,
-    paper: list[str] | None,
-    category: list[str] | None,
-    keyword: list[str] | None,
-    author: list[str] | None,
-) -> ProfileDraft:
-    return ProfileDraft(
-        name=name,
-        interests=split_lines(interest or ()),
-        papers=_works(paper or (), option="--paper: "),
-        categories=tuple(code for text in category or () for code in read_categories(text)),
-        keywords=split_lines(keyword or ()),
-        authors=split_lines(author or ()),
+def _draft(name: str, text: str, options: Mapping[str, Any], *, model: bool) -> ProfileDraft:
+    """Return a draft of the command's options and a statement; say how exclusions inside interests were understood."""
+    given = {option: values or () for option, values in options.items()}
+    draft, notes = with_exclusions_read(
+        ProfileDraft(
+            name=name,
+            interests=split_lines(given["interest"]),
+            papers=_works(given["paper"], option="--paper: "),
+            categories=tuple(code for entry in given["category"] for code in read_categories(entry)),
+            keywords=split_lines(given["keyword"]),
+            authors=split_lines(given["author"]),
+        )
     )
-
-
-def _with_words(
-    draft: ProfileDraft,
-    text: str,
-    avoid: list[str] | None,
-    exclude_keyword: list[str] | None,
-    exclude_category: list[str] | None,
-    *,
-    model: bool,
-) -> ProfileDraft:
-    """Add exclusions and a statement to a draft, and say how exclusions inside interests were understood."""
-    draft, notes = with_exclusions_read(draft)
+    excluded = [code for entry in given["exclude_category"] for code in excluded_categories(entry)]
     draft = replace(
         draft,
-        avoid=tuple(dict.fromkeys((*draft.avoid, *split_lines(avoid or ())))),
-        exclude_keywords=split_lines(exclude_keyword or ()),
-        exclude_categories=tuple(
-            dict.fromkeys(
-                (*draft.exclude_categories, *(c for text in exclude_category or () for c in excluded_categories(text)))
-            )
-        ),
+        avoid=tuple(dict.fromkeys((*draft.avoid, *split_lines(given["avoid"])))),
+        exclude_keywords=split_lines(given["exclude_keyword"]),
+        exclude_categories=tuple(dict.fromkeys((*draft.exclude_categories, *excluded))),
     )
     if text:
         reading = _reading(text, model=model)
-        draft, notes = (
-            with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT]),
-            (*notes, *reading.notes),
-        )
-    notes += language_notes((*draft.in_words, *draft.avoid), text)
-    for note in notes:
+        draft = with_reading(draft, reading, statement=text.strip()[:LONGEST_STATEMENT])
+        notes = (*notes, *reading.notes)
+    for note in (*notes, *language_notes((*draft.in_words, *draft.avoid), text)):
         warn(f"note: {note}")
     return draft
 

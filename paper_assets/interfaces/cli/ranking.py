@@ -1,7 +1,7 @@
-"""Commands about rankings: rank papers from a file, show a stored list, explain a rank, show changes."""
+"""Commands about rankings: rank papers from a file, show a stored list and its changes, explain a rank, rate papers."""
 
 from dataclasses import asdict
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -13,9 +13,14 @@ from paper_assets.interfaces.cli.terminal import (
     ListDay,
     PaperId,
     ProfileName,
+    Yes,
+    checked_warehouse,
+    command_group,
+    confirm,
     day_option,
     open_warehouse,
     print_json,
+    print_table,
     read_settings,
     say,
     stored_list,
@@ -28,12 +33,15 @@ from paper_assets.interfaces.ranking_answers import (
     list_day,
     shown_ranking,
 )
-from paper_assets.learning.ratings import check_profile
+from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, Rated, check_profile, erase_ratings
+from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.profile import RankingOptions, load_profile, profile_folders
 from paper_assets.small_files import read_json
 from paper_assets.stores.digest_files import digest_path
+from paper_assets.stores.feedback import last_ratings, reading_signals
+from paper_assets.text.tex import readable
 
 _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
 
@@ -186,3 +194,92 @@ def changed(
 def _papers(file: Path) -> Any:
     record = read_json(file, most_bytes=_MAX_BYTES)
     return record["papers"] if isinstance(record, dict) and "papers" in record else record
+
+
+ratings = command_group("ratings", "List or erase the ratings of a profile.")
+
+
+def rate(
+    profile: ProfileName,
+    paper_id: PaperId,
+    rating: Annotated[str, typer.Argument(metavar="worth|later|no|undo", help="undo withdraws the rating.")],
+    as_json: AsJson = False,
+) -> None:
+    """Rate a paper, so that the profile's rankings learn from it."""
+    now, settings, warehouse = datetime.now(UTC), read_settings(), open_warehouse()
+    folder = settings.profiles_dir
+    rated = keep_rating(warehouse, profile, paper_id, rating, given_in="command line", now=now, profiles_dir=folder)
+    if as_json:
+        return print_json({**asdict(rated), "changed": rated.changed})
+    say(_in_words(rated))
+
+
+@ratings.command(name="list")
+def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
+    """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
+    warehouse = checked_warehouse(profile)
+    latest, signals = last_ratings(warehouse, profile)[::-1], reading_signals(warehouse, profile)[::-1]
+    if as_json:
+        return print_json(
+            {
+                "ratings": [
+                    {name: value for name, value in asdict(rating).items() if name != "abstract"} for rating in latest
+                ],
+                "signals": [asdict(signal) for signal in signals],
+            }
+        )
+    print_table(
+        f"{profile}: {len(latest)} rated papers",
+        ["paper", "rating", "when (UTC)", "where", "title"],
+        [
+            (
+                rating.paper_id,
+                IN_WORDS[rating.rating],
+                f"{rating.rated_at:%Y-%m-%d %H:%M}",
+                rating.given_in,
+                readable(rating.title or "–"),
+            )
+            for rating in latest
+        ],
+    )
+    if signals:
+        print_table(
+            f"{profile}: {len(signals)} reading signals",
+            ["paper", "what you did", "times", "last (UTC)", "title"],
+            [
+                (
+                    signal.paper_id,
+                    SIGNALS_IN_WORDS[signal.kind],
+                    f"{signal.times}",
+                    f"{signal.last_at:%Y-%m-%d %H:%M}",
+                    readable(signal.title or "–"),
+                )
+                for signal in signals
+            ],
+        )
+
+
+@ratings.command()
+def erase(
+    profile: ProfileName,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
+    warehouse, settings = open_warehouse(), read_settings()
+    check_profile(warehouse, profile, settings.profiles_dir)
+    confirm(f"erase every rating and reading signal of {profile} for good", yes=yes)
+    erased = erase_ratings(warehouse, profile, profiles_dir=settings.profiles_dir)
+    from paper_assets.pipeline.digests import rewrite_digests  # what `rank` need not load
+
+    rewrite_digests(warehouse, profile, settings=settings)
+    if as_json:
+        return print_json({"profile": profile, "erased": erased})
+    say(f"{profile}: {erased} ratings and reading signals erased, and what was learned from them")
+
+
+def _in_words(rated: Rated) -> str:
+    paper = f"{rated.paper_id} {readable(rated.title or '')}".strip()
+    now = f"is {IN_WORDS[rated.rating]}" if rated.rating else "has no rating"
+    before = f" (before: {IN_WORDS[rated.before]})" if rated.before and rated.changed else ""
+    return f"{paper} {now} for {rated.profile}{before}{'' if rated.changed else ', as before'}"

@@ -11,17 +11,20 @@ from typing import Annotated
 import typer
 
 from paper_assets.errors import InvalidInput
-from paper_assets.interfaces.cli.terminal import AsJson, environment, print_json, print_table, read_settings, say
+from paper_assets.interfaces.cli.terminal import (
+    AsJson,
+    command_group,
+    environment,
+    print_json,
+    print_table,
+    read_settings,
+    say,
+)
 from paper_assets.interfaces.mcp import server as mcp_server
 from paper_assets.profile import profile_folders
 from paper_assets.stores.profiles import add_person, people_file, read_people, remove_person
 
-lab = typer.Typer(
-    name="lab",
-    help="Serve the desk and MCP over HTTP for several people, with a token for each.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+lab = command_group("lab", "Serve the desk and MCP over HTTP for several people, with a token for each.")
 DeskPort = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
 OpensBrowser = Annotated[
     bool, typer.Option("--browser/--no-browser", help="At a terminal, open the address in your browser.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paper_assets.errors import ModelUnavailable
+from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.interfaces.values import numbers_or_null, parse_day
 from paper_assets.progress import Progress
 from paper_assets.settings import Settings, dagster_folder, default_folder, load_settings, variables, wrong_settings
@@ -32,7 +32,13 @@ def day_option(option: str, text: str) -> Any:
     return typer.Option(option, metavar="YYYY-MM-DD", parser=partial(parse_day, option=option), help=text)
 
 
+def command_group(name: str, text: str) -> typer.Typer:
+    """Return a command that has commands; without one of them it shows its help."""
+    return typer.Typer(name=name, help=text, no_args_is_help=True, rich_markup_mode=None)
+
+
 PROGRAM = "paper-assets"
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
 ProfileName = Annotated[str, typer.Argument(metavar="PROFILE", help="Name of the profile.")]
 ListDay = Annotated[date | None, day_option("--day", "Day of the list; default: the newest.")]
@@ -132,6 +138,24 @@ def warn(text: str) -> None:
     print(without_controls(text), file=sys.stderr)
 
 
+def warn_of_each(faults: Sequence[str], *, what: str) -> None:
+    """Print the first of many faults as warnings, and how many more there are."""
+    for fault in faults[:_MOST_FAULTS]:
+        warn(f"{what}: {fault}")
+    if len(faults) > _MOST_FAULTS:
+        warn(f"{what}: {len(faults) - _MOST_FAULTS} more")
+
+
+def confirm(what: str, *, yes: bool) -> None:
+    """Ask at a terminal whether to do `what`, unless `yes`. Raises InvalidInput without consent."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"this would {what}; confirm with --yes")
+    if not typer.confirm(f"{what[0].upper()}{what[1:]}?", err=True):
+        raise InvalidInput("nothing was changed")
+
+
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a title and, unless there are no rows, a table that fits the terminal."""
     from rich.console import Console
@@ -151,6 +175,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     console.print(table)
 
 
+_MOST_FAULTS = 20  # that are printed
 _LINE_EVERY = 10.0  # seconds between two lines of progress in a log
 
 

@@ -159,14 +159,10 @@ class DeskTools(ToolSet):
         profile: Profile = None,
     ) -> Mapping[str, Any]:
         """Store the reader's rating of a paper, from which rankings learn. Only on request."""
-        from paper_assets.learning.ratings import rate, withdraw_rating
+        from paper_assets.learning.ratings import rate
 
         name, now, folder = self._profile(profile), datetime.now(UTC), self.settings.profiles_dir
-        if rating == "undo":
-            rated = withdraw_rating(self._warehouse, name, paper_id, given_in="mcp", now=now, profiles_dir=folder)
-        else:
-            rated = rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder)
-        return asdict(rated)
+        return asdict(rate(self._warehouse, name, paper_id, rating, given_in="mcp", now=now, profiles_dir=folder))
 
     @served("A list for a reference manager", READS)
     def export_citations(

@@ -37,8 +37,7 @@ from paper_assets.interfaces.page import (
     welcome,
 )
 from paper_assets.interfaces.page.desk import Desk, desk_of, page, person_of, profile_of
-from paper_assets.interfaces.page.guard import Guard
-from paper_assets.interfaces.page.sign_in import SignedIn
+from paper_assets.interfaces.page.guard import Guard, SignedIn
 from paper_assets.interfaces.server_guard import BACKLOG, THIS_MACHINE, Waiting, guarded_protocol
 from paper_assets.locks import store_lock
 from paper_assets.profile import PROFILE_NAME

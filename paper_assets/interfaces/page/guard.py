@@ -2,21 +2,25 @@
 
 Every site that is open in the same browser can send requests to a page on the loopback interface. Therefore only host
 names of this machine are accepted (DNS rebinding); a write is a POST with the Origin of this page and the token of its
-forms; and responses allow only this page's own scripts and styles, and no framing.
+forms; and responses allow only this page's own scripts and styles, and no framing. In a lab people sign in by a form.
 """
 
 import secrets
 from collections.abc import Callable, Set
 from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import ImmutableMultiDict, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from paper_assets.interfaces.page.desk import local_address, page
 from paper_assets.interfaces.server_guard import THIS_MACHINE, of_this_machine
+from paper_assets.interfaces.tokens import COOKIE, Sessions, people_of
+from paper_assets.stores.profiles import person_with
 from paper_assets.text.cleaning import without_controls
 
 _FORM = "application/x-www-form-urlencoded"
@@ -134,3 +138,51 @@ class Guard:
             )
         request.state.form = ImmutableMultiDict([(name, without_controls(value)) for name, value in form.multi_items()])
         return None
+
+
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+_OPEN = "/assets/"  # style and script, public
+
+
+class SignedIn:
+    """ASGI middleware behind the guard: sets `request.state.person`, or answers with the sign-in form."""
+
+    def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
+        self.app = app
+        self.sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith(_OPEN):
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        if scope["path"] == SIGN_IN and request.method == "POST":
+            await (await run_in_threadpool(self._sign_in, request))(scope, receive, send)
+            return
+        person = await run_in_threadpool(self.sessions.person, request)
+        if person is None:
+            back = str(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
+            await _sign_in_page(request, back=back if request.method == "GET" else "/")(scope, receive, send)
+        elif scope["path"] == SIGN_OUT and request.method == "POST":
+            response = RedirectResponse("/", status_code=303)
+            response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+            await response(scope, receive, send)
+        else:
+            request.state.person = person
+            await self.app(scope, receive, send)
+
+    def _sign_in(self, request: Request) -> Response:
+        form = request.state.form
+        back = str(form.get("back", "/"))
+        person = person_with(people_of(self.sessions.file), str(form.get("key", "")).strip())
+        if person is None:
+            return _sign_in_page(request, back=back, fault="this token is not valid")
+        response = RedirectResponse(local_address(back, "/"), status_code=303)
+        self.sessions.begin(request, response, person)
+        return response
+
+
+def _sign_in_page(request: Request, *, back: str, fault: str = "") -> Response:
+    answer = page(request, "sign_in.html.jinja", status=401, back=back, fault=fault, profile=None, profiles=[])
+    answer.headers["WWW-Authenticate"] = 'Cookie realm="desk"'
+    return answer

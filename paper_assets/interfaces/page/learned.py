@@ -15,14 +15,14 @@ from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profil
 from paper_assets.interfaces.page.display import readable_title
 from paper_assets.interfaces.page.paper_rows import row_of, titles_of
 from paper_assets.learning.questions import FEW_RATINGS
-from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id, signals_of
+from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.preferences import evidence_of
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.profile import Interests
 from paper_assets.ranking.changes import RatedMove, ratings_effect
 from paper_assets.ranking.preferences import strongest_stems
-from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
+from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, reading_signals, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -89,7 +89,7 @@ def show_learned(request: Request) -> Response:
         reading = usable.content.ranking.learn_from_reading
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
-        ratings, signals = ratings_by_id(warehouse, profile), signals_of(warehouse, profile)
+        ratings, signals = ratings_by_id(warehouse, profile), reading_signals(warehouse, profile)
         pulls = sorted(zip(model.rated, model.pull.tolist(), strict=True), key=lambda pair: pair[1]) if model else []
         pulls = [(paper_id, pull) for paper_id, pull in pulls if paper_id not in unlearned.papers]
         up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]

@@ -48,13 +48,14 @@ from paper_assets.interfaces.ranking_answers import (
     find_papers_named,
     why_not_considered,
 )
-from paper_assets.learning.ratings import IN_WORDS, note_signal, ratings_of, withdraw_signal
+from paper_assets.learning.ratings import IN_WORDS, note_signal, withdraw_signal
 from paper_assets.library.formats import write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
 from paper_assets.ranking.explain import order_name, order_parts, removed_in_words
 from paper_assets.ranking.final_list import order_value
 from paper_assets.retrieval.desk_search import similar_ids
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
 from paper_assets.stores.rewrites import rewrites_by_command, rewrites_of
@@ -170,7 +171,7 @@ def show_shelf(request: Request) -> Response:
     """Show the papers with one rating, the latest first, or only those whose title or authors have all typed words."""
     desk, profile, query = desk_of(request), profile_of(request), request.query_params
     text = one_line(query.get("q", ""))[:300]
-    rated = ratings_of(desk.warehouse, profile)[::-1]
+    rated = last_ratings(desk.warehouse, profile)[::-1]
     counts = Counter(rating.rating for rating in rated)
     shelf = query.get("show") or next((name for name in SHELVES if counts[name]), SHELVES[0])
     shelf = shelf if shelf in SHELVES else SHELVES[0]

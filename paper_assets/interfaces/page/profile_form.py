@@ -26,7 +26,7 @@ from paper_assets.interfaces.page.background_commands import rank_again_state
 from paper_assets.interfaces.page.desk import Desk, desk_of, folder_of, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import as_sentence, isolate, readable_title
 from paper_assets.interfaces.page.settings_form import environ_of, is_kept_running
-from paper_assets.learning.ratings import IN_WORDS, ratings_of
+from paper_assets.learning.ratings import IN_WORDS
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline import preview as previews
 from paper_assets.pipeline.profiles import load_valid_profile, usable_profile
@@ -47,6 +47,7 @@ from paper_assets.rewriting.policy import LEVELS
 from paper_assets.setup.categories import categories_by_name
 from paper_assets.setup.matches import KeywordMatch, keyword_matches
 from paper_assets.setup.model_reading import most_for_reading, read_by_model, reading_model
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import columns_between, papers_by_id
 from paper_assets.stores.profiles import ProfileEdited, file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day, ranking
@@ -440,7 +441,7 @@ def save_profile(request: Request) -> Response:
 def _page(request: Request, form: _Form, *, status: int = 200) -> Response:
     desk, profile = desk_of(request), profile_of(request)
     day = latest_ranking_day(desk.warehouse, profile)
-    rated = ratings_of(desk.warehouse, profile)
+    rated = last_ratings(desk.warehouse, profile)
     header = ranking(desk.warehouse, day, profile).header if day else {}
     return page(
         request,

@@ -41,15 +41,14 @@ from paper_assets.interfaces.page.paper_rows import PaperRow, row_of, telling_st
 from paper_assets.interfaces.page.profile_form import LABELS
 from paper_assets.interfaces.ranking_answers import list_changes
 from paper_assets.interfaces.values import parse_day
-from paper_assets.learning.ratings import IN_WORDS, ratings_by_id, ratings_of, ratings_version, withdraw_rating
-from paper_assets.learning.ratings import rate as keep_rating
+from paper_assets.learning.ratings import IN_WORDS, UNDO, rate, ratings_by_id, ratings_version
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.digest_pages import gather
 from paper_assets.pipeline.open_days import recent_days
 from paper_assets.ranking.levels import level_of_row
 from paper_assets.ranking.unmatched import CONTRADICTED, POWERLESS, UNMET
 from paper_assets.small_files import file_state
-from paper_assets.stores.feedback import mark_seen, seen_papers, unmark_seen
+from paper_assets.stores.feedback import last_ratings, mark_seen, seen_papers, unmark_seen
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import (
     StoredRanking,
@@ -227,12 +226,15 @@ def rate_paper(request: Request) -> Response:
     if replaced and ratings_by_id(desk.warehouse, profile).get(paper_id, "none") != replaced:
         note = "Nothing was undone: this paper was rated again elsewhere, and that rating is kept."
         return redirect_with_note(request, f"{target}#paper-{quote(paper_id, safe=':/')}", note)
-    if rating == "none":
-        rated = withdraw_rating(desk.for_writing, profile, paper_id, given_in="page", now=moment, profiles_dir=folder)
-    else:
-        rated = keep_rating(
-            desk.for_writing, profile, paper_id, rating, given_in="page", now=moment, profiles_dir=folder
-        )
+    rated = rate(
+        desk.for_writing,
+        profile,
+        paper_id,
+        UNDO if rating == "none" else rating,
+        given_in="page",
+        now=moment,
+        profiles_dir=folder,
+    )
     name = readable_title(rated.title or rated.paper_id)
     outcome = IN_WORDS[rated.rating] if rated.rating else "rating removed"
     note = f"{name}: {outcome}." if rated.changed else f"{name}: {outcome} already; nothing was changed."
@@ -293,13 +295,13 @@ def _questions(warehouse: Warehouse, stored: StoredRanking, listed: set[str]) ->
 
 def ratings_part(warehouse: Warehouse, profile: str | None) -> str:
     """Return a constant and the hash of the profile's ratings, in the form of a day's state."""
-    return f"- {ratings_version(ratings_of(warehouse, profile))[:16]}" if profile else "-"
+    return f"- {ratings_version(last_ratings(warehouse, profile))[:16]}" if profile else "-"
 
 
 def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     """Return two hashes: of the day's ranking together with the newest ranked day, and of the ratings."""
     listed = [ranking_inputs(warehouse, day, profile), ranking_days(warehouse, profile)[-1:]]
-    return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(ratings_of(warehouse, profile))[:16]}"
+    return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(last_ratings(warehouse, profile))[:16]}"
 
 
 _DAYS = 7
