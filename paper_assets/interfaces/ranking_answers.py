@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 _MAX_MATCHES = 12
+NOT_CONSIDERED = "It was not considered for this list."
 _GONE: Mapping[str, Any] = {"title": "(no longer stored)", "authors": []}  # ranked once, then removed from the papers
 _IN_COLUMNS = ("SEMANTIC_HIGH_MATCH",)  # shown as relevance beside it
 
@@ -238,12 +239,14 @@ def _first_author(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
-def explained_rank(
+def explanation(
     warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None, numbers: bool = True
 ) -> dict[str, Any]:
-    """Explain the rank of a paper that was considered for a day's list, or why a filter removed it.
+    """Explain the rank of any stored paper, or why it is not in the list: score, filter, date or category.
 
-    Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that was not considered: see `explanation`.
+    `numbers`: whether the sentences include those with the numbers.
+
+    Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that is not stored.
     """
     stored = ranking(warehouse, day or newest_ranking(warehouse, profile), profile)
     identifier, rows = f"{split_paper_id(paper_id)[0]}", stored.rows.to_pylist()
@@ -257,8 +260,13 @@ def explained_rank(
         sentences = why(row, stored.header, scored=len(rows), missing=missing, texts=texts, numbers=numbers)
     elif candidate is not None:
         sentences = [why_removed(candidate["reason"])]
+    elif paper := find_paper(warehouse, identifier):
+        candidate = {"paper_id": paper.paper_id, "title": paper.title, "passed": False, "reason": None}
+        sentences = [NOT_CONSIDERED, _why_not_considered(warehouse, profile, stored.day, paper)]
     else:
-        raise PaperNotFound(f"paper {identifier} was not among the papers of profile {profile!r} on {stored.day}")
+        raise PaperNotFound(
+            f"paper {paper_id[:60]} is not stored: its day was not fetched, or it is in no followed category"
+        )
     return {
         "day": f"{stored.day}",
         "profile": profile,
@@ -267,35 +275,6 @@ def explained_rank(
         "score": row,
         "candidate": candidate,
     }
-
-
-def explanation(
-    warehouse: Warehouse, profile: str, paper_id: str, *, day: date | None = None, numbers: bool = True
-) -> dict[str, Any]:
-    """Explain the rank of any stored paper, or why it is not in the list: score, filter, date or category.
-
-    `numbers`: whether the sentences include those with the numbers.
-
-    Raises InvalidArxivId, NotComputed, and PaperNotFound for a paper that is not stored.
-    """
-    try:
-        return explained_rank(warehouse, profile, paper_id, day=day, numbers=numbers)
-    except PaperNotFound:
-        stored = find_paper(warehouse, str(split_paper_id(paper_id)[0]))
-        if stored is None:
-            raise PaperNotFound(
-                f"paper {paper_id[:60]} is not stored: its day was not fetched, or it is in no followed category"
-            ) from None
-        list_day = day or newest_ranking(warehouse, profile)
-        reason = why_not_considered(warehouse, profile, list_day, stored.paper_id)
-        return {
-            "day": f"{list_day}",
-            "profile": profile,
-            "paper_id": paper_id,
-            "why": ["It was not considered for this list.", reason],
-            "score": None,
-            "candidate": {"paper_id": stored.paper_id, "title": stored.title, "passed": False, "reason": None},
-        }
 
 
 def list_changes(
@@ -341,11 +320,8 @@ def _holds(title: str, words: Sequence[str]) -> bool:
     return all(word in known for word in words)
 
 
-def why_not_considered(warehouse: Warehouse, profile: str, day: date, paper_id: str) -> str:
-    """Explain in a sentence why a paper was not considered for the day's list: unknown, date, category or age."""
-    paper = find_paper(warehouse, paper_id) if split_or_none(paper_id) else None
-    if paper is None:
-        return "The paper is not stored: its day was not fetched, or it is in no followed category."
+def _why_not_considered(warehouse: Warehouse, profile: str, day: date, paper: Paper) -> str:
+    """Explain in a sentence why a stored paper was not considered for the day's list: date, category or age."""
     header = ranking(warehouse, day, profile).header
     content = profile_version(warehouse, profile, header.get("profile_hash") or "")
     if paper.day is None:
@@ -361,14 +337,6 @@ def why_not_considered(warehouse: Warehouse, profile: str, day: date, paper_id: 
             categories, followed = ", ".join(paper.categories), ", ".join(feed.categories)
             return f"Its categories are {categories}; the profile follows only {followed}."
     return "It was not stored when the list was made; the next run includes it."
-
-
-def split_or_none(text: str) -> str | None:
-    """Return the id without version; None if the text is not an id."""
-    try:
-        return str(split_paper_id(text)[0])
-    except InvalidArxivId:
-        return None
 
 
 def citations(

@@ -28,7 +28,7 @@ from paper_assets.interfaces.page.desk import (
     reading_together,
     redirect_with_note,
 )
-from paper_assets.interfaces.page.display import Unshown, isolate, with_parts
+from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, with_parts
 from paper_assets.interfaces.page.paper_rows import (
     PaperRow,
     Stems,
@@ -43,10 +43,10 @@ from paper_assets.interfaces.page.paper_rows import (
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.interfaces.ranking_answers import (
     CITATION_FORMATS,
+    NOT_CONSIDERED,
     citation_text,
-    explained_rank,
+    explanation,
     find_papers_named,
-    why_not_considered,
 )
 from paper_assets.learning.ratings import IN_WORDS, note_signal, withdraw_signal
 from paper_assets.library.formats import write_papers
@@ -83,10 +83,9 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     and sentences.
     """
     try:
-        explained = explained_rank(desk.warehouse, profile, paper_id, day=day)
-    except (PaperNotFound, InvalidArxivId):
-        outside = why_not_considered(desk.warehouse, profile, day, paper_id)
-        return {"verdict": outside, "score": None, "score_name": "", "parts": (), "why": (), "about": {}}
+        explained = explanation(desk.warehouse, profile, paper_id, day=day)
+    except (PaperNotFound, InvalidArxivId) as fault:
+        return {"verdict": as_sentence(fault), "score": None, "score_name": "", "parts": (), "why": (), "about": {}}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     value, name = None, ""
@@ -99,7 +98,7 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
         "score": value,
         "score_name": name,
         "parts": parts,
-        "why": explained["why"],
+        "why": explained["why"] if explained["why"][0] != NOT_CONSIDERED else (),
         "about": next(iter(telling_stems(desk.warehouse, [(score and score["nearest"]) or ""]).values())),
     }
 
@@ -108,7 +107,8 @@ def _verdict(explained: Mapping[str, Any]) -> str:
     """Return the answer in one sentence."""
     row = explained["score"]
     if row is None:
-        return "It is not in the list: a filter removed it."
+        considered = explained["why"][0] != NOT_CONSIDERED
+        return "It is not in the list: a filter removed it." if considered else explained["why"][-1]
     return f"It is number {row['rank']} of the list." if row["shown"] else f"{explained['why'][-1]}"
 
 
