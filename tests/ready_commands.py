@@ -33,7 +33,7 @@ for name in (
     "paper_assets.interfaces.cli.ask",
     "paper_assets.interfaces.cli.find",
     "paper_assets.interfaces.cli.rewriting",
-    "paper_assets.interfaces.cli.status",
+    "paper_assets.interfaces.cli.run",
     "paper_assets.interfaces.page.app",
     "paper_assets.interfaces.ranking_answers",
     "paper_assets.pipeline.health",

@@ -175,7 +175,7 @@ def test_status_compares_stored_lists_without_loading_what_makes_or_fetches_anyt
     heavy = "jinja2, requests, arxiv, lxml, asyncio, smtplib, dagster, torch, pyarrow.compute, paper_assets.digests"
     heavy += ", paper_assets.retrieval, paper_assets.rewriting, paper_assets.interpreting"
     code = (
-        "import sys, datetime, pathlib; import paper_assets.interfaces.cli.status, paper_assets.pipeline.staleness; "
+        "import sys, datetime, pathlib; import paper_assets.interfaces.cli.run, paper_assets.pipeline.staleness; "
         "from paper_assets.pipeline.workspace import open_workspace; from paper_assets.settings import load_settings; "
         "open_workspace(load_settings({}, pathlib.Path()), {}, clock=datetime.datetime.now).load_verifier(); "
         f"print([name for name in '{heavy}'.split(', ') if name in sys.modules])"

@@ -15,7 +15,6 @@ are closed, so that a new connection, whose request arrives at once, is served. 
 
 import asyncio
 import resource
-from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Set
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,34 +93,28 @@ BACKLOG = 32  # connections accepted in one go; the limits apply only after that
 
 
 class Waiting:
-    """The connections that wait for a complete request, oldest first."""
+    """The connections that wait for a complete request, oldest first; the oldest are closed if there are too many."""
 
     def __init__(self, most: int | None = None) -> None:
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         unlimited = files == resource.RLIM_INFINITY
         self.most = most or (_MAX_WAITING if unlimited else max(8, min(_MAX_WAITING, files // _SHARE_OF_FILES)))
-        self.most_of_address = max(4, self.most // 2)
-        self._waiting: OrderedDict[GuardedProtocol, str] = OrderedDict()
-        self._by_address: Counter[str] = Counter()
+        self._waiting: dict[GuardedProtocol, str] = {}
 
     def add(self, connection: "GuardedProtocol", address: str) -> None:
         """Register a connection; close the oldest of its address, or of all, if there are too many."""
         if connection in self._waiting:
             return
         self._waiting[connection] = address
-        self._by_address[address] += 1
-        if self._by_address[address] > self.most_of_address:
-            self._close(next(waiting for waiting, of in self._waiting.items() if of == address))
+        of_address = [each for each, other in self._waiting.items() if other == address]
+        if len(of_address) > max(4, self.most // 2):
+            self._close(of_address[0])
         elif len(self._waiting) > self.most:
             self._close(next(iter(self._waiting)))
 
     def remove(self, connection: "GuardedProtocol") -> None:
         """Forget a connection: its request is complete, or it is closed."""
-        address = self._waiting.pop(connection, None)
-        if address is not None:
-            self._by_address[address] -= 1
-            if not self._by_address[address]:
-                del self._by_address[address]
+        self._waiting.pop(connection, None)
 
     def _close(self, connection: "GuardedProtocol") -> None:
         self.remove(connection)

@@ -11,7 +11,7 @@ checkout.
 Each program leads a process group, runs of assets included, and a group ends as a whole. This process ends the groups
 on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. If it is killed, each program ends its own group: its
 standard input is a pipe that only this process holds open (`processes.py: end_with_supervisor`). Runs that were in
-progress are recorded as failed, now or at the next start, and the next daemon retries them.
+progress are recorded as failed at the next start, and the next daemon retries them.
 
 Dagster's daemon does nothing until the clock passes its last tick again, so it is restarted after the clock was set
 back. All programs are started again after another embedding model was chosen, because a process uses one until it ends.
@@ -30,7 +30,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 from paper_assets.errors import InvalidInput, StoreBusy
 from paper_assets.locks import store_lock
@@ -44,7 +43,6 @@ _LONGEST_LOG = 5_000_000  # bytes; then the log moves to up.log.1
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a child is restarted; doubled each time
 _STABLE = 60.0  # seconds after which a child that dies is restarted at once
 GRACE = 4.0  # seconds between SIGTERM and SIGKILL
-LIMIT = 8.0  # seconds for the whole end
 _KILLED_WITHIN = 2.0  # seconds within which the system removes killed processes
 _POLL = 0.2
 _SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
@@ -59,8 +57,6 @@ _PR_SET_CHILD_SUBREAPER = 36  # prctl(2), Linux: orphans of a group become child
 _HOUR = 3_600.0
 _LATER = 60.0  # seconds from the start of `up` to that of a service that runs now and then
 _PROGRAM = (sys.executable, "-c", "from paper_assets.interfaces.cli.app import program; program()")
-
-Afterwards = Callable[[threading.Event], None]  # starts when the end begins; the event: every process has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,34 +144,6 @@ def _has_members(leader: int) -> bool:
     return True
 
 
-def _end_in_time(end: Callable[[], object], afterwards: Afterwards) -> None:
-    """End the processes by `end`; `afterwards` runs in a thread, and is given up after `LIMIT` seconds in all."""
-    began, ended = time.monotonic(), threading.Event()
-    following = threading.Thread(target=afterwards, args=(ended,), daemon=True)
-    following.start()
-    try:
-        end()
-    finally:
-        ended.set()
-        following.join(max(0.0, began + LIMIT - time.monotonic()))
-
-
-def record_ended_runs(ended: threading.Event) -> None:
-    """Record the runs that ended with Dagster's programs as failed.
-
-    A history that cannot be opened is left unchanged: the next start records what this one could not.
-    """
-    home = os.environ.get("DAGSTER_HOME")
-    if not home or not Path(home).is_dir():
-        return
-    from paper_assets.defs.abandoned_runs import fail_abandoned_runs
-    from paper_assets.defs.instance import open_instance
-
-    ended.wait()
-    with suppress(Exception), open_instance(Path(home)) as instance:
-        fail_abandoned_runs(instance)
-
-
 def graph_service(*options: str) -> Service:
     """Return Dagster's daemon and UI with options of `dagster dev`."""
     return Service(
@@ -223,7 +191,6 @@ def supervise(
     environ: Mapping[str, str],
     *,
     log: _Log | None = None,
-    afterwards: Afterwards = record_ended_runs,
     clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the services until a signal asks for the end or the parent ends; return the exit code.
@@ -252,7 +219,7 @@ def supervise(
             time.sleep(_POLL)
     finally:
         supervisor.note("INFO", "ending")
-        _end_in_time(lambda: supervisor.end(children, interrupted=lambda: len(received) > 1), afterwards)
+        supervisor.end(children, interrupted=lambda: len(received) > 1)
     if received:
         return 0 if received[0] == signal.SIGINT else 128 + received[0]
     return code or 0
@@ -363,18 +330,11 @@ def _adopt_orphans() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def leave(code: int) -> NoReturn:
-    """End this process without waiting for a thread that still imports Dagster."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def main() -> None:
     """Run Dagster's programs in the foreground until one of them fails or this process has to end."""
     # as every command does
     os.environ.setdefault("DAGSTER_HOME", str(dagster_folder(os.environ, Path.cwd())))
-    leave(supervise([graph_service(*sys.argv[1:])], os.environ))
+    sys.exit(supervise([graph_service(*sys.argv[1:])], os.environ))
 
 
 if __name__ == "__main__":

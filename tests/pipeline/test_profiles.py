@@ -109,6 +109,6 @@ def test_an_invalid_question_is_a_fault_for_every_reader_of_the_profile(tmp_path
 
 
 def test_telling_the_state_of_the_profiles_loads_no_dagster() -> None:
-    code = "import sys, paper_assets.interfaces.cli.status; print('dagster' in sys.modules)"
+    code = "import sys, paper_assets.interfaces.cli.run; print('dagster' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

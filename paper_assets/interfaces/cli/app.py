@@ -99,7 +99,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "archive": ("archive", "archive", "Manage best practices: rewrites that later rewrites learn from."),
     },
     "Look after it": {
-        "status": ("status", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
+        "status": ("run", "status", "Show what is stored, what is out of date, and which profiles cannot be read."),
         "doctor": (
             "installation",
             "doctor",

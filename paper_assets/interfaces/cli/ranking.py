@@ -54,6 +54,7 @@ def _option(name: str) -> Any:
 
 
 def rank(
+    context: typer.Context,
     papers: Annotated[
         Path, typer.Argument(help="JSON list of papers, or an object with the key papers; - reads stdin.")
     ],
@@ -72,16 +73,6 @@ def rank(
     save: Annotated[bool, typer.Option(help="Save the result under output/rankings.")] = True,
 ) -> None:
     """Rank papers from a JSON file and print the result as JSON. The exit code is 1 if the ranking failed."""
-    options = {
-        "top_k": top_k,
-        "purpose": purpose,
-        "ranking_mode": ranking_mode,
-        "include_contrastive": include_contrastive,
-        "contrastive_type": contrastive_type,
-        "enable_llm_verification": enable_llm_verification,
-        "interest_mode": interest_mode,
-        "threshold": threshold,
-    }
     result = rank_and_filter_papers(
         _papers(papers),
         desk=own_desk(),
@@ -93,7 +84,7 @@ def rank(
             folders=(Path.cwd(),),
             required=True,
         ),
-        options={name: value for name, value in options.items() if value is not None},
+        options={name: value for name, value in context.params.items() if name in RankingOptions.model_fields},
         save=save,
     )
     print_json(result)

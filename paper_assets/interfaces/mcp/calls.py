@@ -28,6 +28,7 @@ from paper_assets.text.cleaning import encodable
 from paper_assets.text.secrets import Secrets
 
 MOST_CHARACTERS = 12_000  # of an answer, unless the caller asks for more of a text
+_POLL = 0.1  # seconds between two looks at the work of a call
 _MOST_AT_WORK = 8  # threads of each pool; other calls wait
 # To how many characters strings and to how many entries lists are cut, one after the other, until an answer fits.
 _CUTS = ((4_000, 40), (1_000, 40), (200, 40), (100, 20), (100, 10), (60, 5))
@@ -111,24 +112,22 @@ class Calls:
 
         Work without a name ends with its call, other work when no caller waits for it any more.
         """
-        clock, reports, first = asyncio.get_running_loop().time, _Reports(context), "started"
+        clock, first = asyncio.get_running_loop().time, "started"
         shared = self._in_progress.get(name) if name else None
-        if shared is None:
-            shared = self._started(pool, work, reports, meanwhile)
+        if shared is not None:
+            first = f"already running for {clock() - shared.began:.0f} s: {shared.last}"
+        else:
+            shared = self._started(pool, work, meanwhile, began=clock())
             if name:
                 self._in_progress[name] = shared
                 shared.job.add_done_callback(lambda _: self._forget(name, shared))
-        else:
-            reports.last = shared.listeners[0].last
-            first = f"already running for {clock() - shared.began:.0f} s: {reports.last}"
-            shared.listeners.append(reports)
         pending = asyncio.shield(asyncio.wrap_future(shared.job))
         pending.add_done_callback(
             lambda ended: ended.cancelled() or ended.exception()
         )  # otherwise asyncio logs an error that no call has read
         shared.waiting += 1
         try:
-            if await self._waited(pending, reports, first):
+            if await self._waited(context, pending, shared, first):
                 return pending.result()
         except asyncio.CancelledError:
             if name and shared.waiting == 1:  # no caller is left: it stops at its next step
@@ -137,11 +136,10 @@ class Calls:
             raise
         finally:
             shared.waiting -= 1
-            reports.over = True
             if not name:
                 shared.over.set()
                 shared.job.cancel()
-        reason = self._goes_on(shared, clock()) if name else _too_slow(shared.job, reports.last, limit=self.limit)
+        reason = self._goes_on(shared, clock()) if name else _too_slow(shared.job, shared.last, limit=self.limit)
         answer = shared.meanwhile(reason)
         if answer is None:
             raise TimeLimit(reason)
@@ -152,7 +150,7 @@ class Calls:
         if not shared.job.running():
             return f"{_not_begun(self.limit)}; ask the same again to wait for its answer"
         return (
-            f"running for {now - shared.began:.0f} s and not finished (last report: {shared.listeners[-1].last}); it "
+            f"running for {now - shared.began:.0f} s and not finished (last report: {shared.last}); it "
             "continues: ask the same again to wait for its answer, which is not paid for twice. If the language model "
             f"is silent, its question is given up after {self.model_deadline:g} s"
         )
@@ -162,38 +160,37 @@ class Calls:
         if self._in_progress.get(name) is joined:
             self._in_progress.pop(name, None)
 
-    def _started(
-        self, pool: ThreadPoolExecutor, work: Work, reports: "_Reports", meanwhile: Meanwhile
-    ) -> "_SharedWork":
-        """Start the work, which reports to its call; calls that join it later are added to its listeners."""
-        loop, over, listeners = asyncio.get_running_loop(), threading.Event(), [reports]
+    def _started(self, pool: ThreadPoolExecutor, work: Work, meanwhile: Meanwhile, *, began: float) -> "_SharedWork":
+        shared = _SharedWork(meanwhile, began)
 
         def progress(done: int, total: int | None, what: str = "") -> None:
-            if over.is_set():
+            if shared.over.is_set():
                 raise WorkEnded
-            line = f"{what} {done} of {total}" if total else what
-            for reports in tuple(listeners):
-                reports.last = line
-                if not reports.over:
-                    asyncio.run_coroutine_threadsafe(reports.say(line), loop)
+            shared.last = f"{what} {done} of {total}" if total else what
 
-        job: Future[Mapping[str, Any]] = pool.submit(_quietly, work, progress, over)
-        self._at_work.add(job)
-        job.add_done_callback(self._at_work.discard)
-        return _SharedWork(job, over, meanwhile, listeners, began=loop.time())
+        shared.job = pool.submit(_quietly, work, progress, shared.over)
+        self._at_work.add(shared.job)
+        shared.job.add_done_callback(self._at_work.discard)
+        return shared
 
-    async def _waited(self, pending: "asyncio.Future[Mapping[str, Any]]", reports: "_Reports", first: str) -> bool:
-        """Wait for the work up to the limit, sending progress notifications; return whether it is done."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + self.limit
-        await reports.say(first)
+    async def _waited(
+        self, context: Context, pending: "asyncio.Future[Mapping[str, Any]]", work: "_SharedWork", first: str
+    ) -> bool:
+        """Wait for the work up to the limit, reporting its progress; return whether it is done.
+
+        Progress is what the protocol defines: a number that only grows (seconds since the call began), and a text.
+        """
+        clock = asyncio.get_running_loop().time
+        began, number, said, next_report = clock(), 0.0, "", 0.0
         while not pending.done():
-            left = ends - loop.time()
-            if left <= 0:
+            now = clock()
+            if now - began >= self.limit:
                 return False
-            await asyncio.wait({pending}, timeout=min(self.heartbeat, left))
-            if not pending.done():
-                await reports.say(reports.last)
+            line = work.last if said else first
+            if now >= next_report or line not in (said, "started"):
+                number, said, next_report = max(now - began, number + 0.001), line, now + self.heartbeat
+                await context.report_progress(round(number, 3), None, line)
+            await asyncio.wait({pending}, timeout=min(_POLL, began + self.limit - now))
         return True
 
 
@@ -205,30 +202,12 @@ def _threads(name: str) -> ThreadPoolExecutor:
 class _SharedWork:
     """Work that several calls may wait for, one after the other or at once."""
 
-    job: Future[Mapping[str, Any]]
-    over: threading.Event
     meanwhile: Meanwhile
-    listeners: "list[_Reports]"  # of the calls, over or not
     began: float  # time of the loop
+    job: Future[Mapping[str, Any]] = field(default_factory=Future)
+    over: threading.Event = field(default_factory=threading.Event)
+    last: str = "started"  # its latest report
     waiting: int = 0
-
-
-class _Reports:
-    """Progress as the protocol defines it: a number that only grows (seconds since the call began), and a text."""
-
-    def __init__(self, context: Context) -> None:
-        self.last = "started"
-        self.over = False
-        self._context = context
-        self._began = asyncio.get_running_loop().time()
-        self._before = -1.0
-
-    async def say(self, what: str) -> None:
-        if self.over:
-            return
-        seconds = round(asyncio.get_running_loop().time() - self._began, 3)
-        self._before = max(seconds, round(self._before + 0.001, 3))
-        await self._context.report_progress(self._before, None, what)
 
 
 def _quietly(work: Work, progress: Progress, over: threading.Event) -> Mapping[str, Any]:

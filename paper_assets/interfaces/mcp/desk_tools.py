@@ -109,7 +109,7 @@ class DeskTools(ToolSet):
             desk=self._desk(progress, deadline=left_for_model),  # what the model has answered by then is kept
             as_of=last_day,
             files=files,
-            options={name: value for name, value in options.items() if value is not None},
+            options=options,
             save=save and not offset,
         )
         return _ranking_answer(result, offset=offset)

@@ -22,7 +22,6 @@ from starlette.routing import Route
 
 from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound, StoreBusy
 from paper_assets.interfaces.page import (
-    ask,
     background_commands,
     evidence,
     learned,
@@ -95,11 +94,11 @@ ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/p/{profile}/profile/preview", None, profile_form.preview_profile),
     ("/p/{profile}/questions", None, evidence.keep_question),
     ("/p/{profile}/evidence", evidence.show_evidence, None),
-    ("/ask", ask.lead_to_search, None),
-    ("/p/{profile}/ask", ask.lead_to_search, ask.write_answer),
-    ("/p/{profile}/ask/state", ask.answer_state, None),
-    ("/search", ask.search_or_ask, None),
-    ("/p/{profile}/search", ask.search_or_ask, None),
+    ("/ask", search.lead_to_search, None),
+    ("/p/{profile}/ask", search.lead_to_search, search.write_answer),
+    ("/p/{profile}/ask/state", search.answer_state, None),
+    ("/search", search.search_or_ask, None),
+    ("/p/{profile}/search", search.search_or_ask, None),
     ("/p/{profile}/search/keep", None, search.keep_search),
     ("/paper/{paper_id:path}", paper_views.show_paper, None),
     ("/p/{profile}/paper/{paper_id:path}", paper_views.show_paper, None),

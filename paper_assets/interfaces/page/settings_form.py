@@ -45,16 +45,20 @@ _PROVIDER_NAMES: Mapping[str, str] = {
     "ollama": "Ollama on your machine (no key, no cost)",
 }
 _MODEL_FIELDS = ("provider", "model", "url", "price_in", "price_out", "amount", "unit")
-_FIELDS: Mapping[str, str] = {  # of the form, by the variable that it sets
-    "LLM_PROVIDER": "provider",
-    models.PRICE_IN: "price_in",
-    models.PRICE_OUT: "price_out",
-    models.MONTH_TOKENS: "amount",
-    models.MONTH_COST: "amount",
+_FIELDS: Mapping[str, tuple[str, str]] = {  # of the form, and what a fault calls it, by the variable that it sets
+    "LLM_PROVIDER": ("provider", "the provider"),
+    models.PRICE_IN: ("price_in", "the price of tokens sent"),
+    models.PRICE_OUT: ("price_out", "the price of tokens received"),
+    models.MONTH_TOKENS: ("amount", "the monthly limit"),
+    models.MONTH_COST: ("amount", "the monthly limit"),
     **{
-        f"{provider.upper()}_{part}": name
+        f"{provider.upper()}_{part}": names
         for provider in PROVIDERS
-        for part, name in (("API_KEY", "key"), ("MODEL", "model"), ("BASE_URL", "url"))
+        for part, names in (
+            ("API_KEY", ("key", "the key")),
+            ("MODEL", ("model", "the model")),
+            ("BASE_URL", ("url", "the address")),
+        )
     },
 }
 _COMMON_ZONES = ("UTC", "America/Los_Angeles", "America/New_York", "Europe/London", "Europe/Berlin", "Asia/Seoul")
@@ -185,15 +189,14 @@ def _save_morning(request: Request) -> Response:
 
 
 def _save_model(request: Request) -> Response:
-    desk, form = desk_of(request), request.state.form
-    values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
+    desk, values = desk_of(request), _submitted(request)
     stored = _kept(desk)
     try:
         choice = models.ModelChoice(
             provider=values["provider"],
             model=values["model"],
             url=values["url"],
-            key=str(form.get("key", "")),
+            key=str(request.state.form.get("key", "")),
             price_in=values["price_in"],
             price_out=values["price_out"],
             tokens=stored.get("PAPER_ASSETS_LLM_TOKENS", ""),
@@ -201,7 +204,7 @@ def _save_model(request: Request) -> Response:
         variables = models.chosen_variables(stored, choice, monthly=_limit(values))
         used = models.try_model(variables, environ_of(desk))
     except PaperAssetsError as fault:
-        return _page(request, values, {_field_of(fault): _without_variables(fault)})
+        return _page(request, values, _faults(fault))
     keep_variables(desk.settings.home, variables)
     config = llm_config(variables)
     price = cost(config, used)
@@ -214,12 +217,11 @@ def _save_model(request: Request) -> Response:
 
 
 def _save_limit(request: Request) -> Response:
-    desk, form = desk_of(request), request.state.form
-    values = {name: str(form.get(name, "")).strip() for name in _MODEL_FIELDS}
+    desk, values = desk_of(request), _submitted(request)
     try:
         variables = models.with_limit(_kept(desk), _limit(values))
     except PaperAssetsError as fault:
-        return _page(request, values, {_field_of(fault): _without_variables(fault)})
+        return _page(request, values, _faults(fault))
     keep_variables(desk.settings.home, variables)
     note = f"Saved. Monthly limit: {models.limit_in_words(llm_config(variables))}."
     return redirect_with_note(request, _model_of(request), note)
@@ -234,30 +236,23 @@ def _model_of(request: Request) -> str:
     return f"{request.url.path}#model"
 
 
+def _submitted(request: Request) -> dict[str, str]:
+    return {name: str(request.state.form.get(name, "")).strip() for name in _MODEL_FIELDS}
+
+
 def _limit(values: Mapping[str, str]) -> str:
     """Return the monthly limit as `monthly_limit` reads it."""
     return f"{values['amount']} {values['unit']}" if values["amount"] else "none"
 
 
-def _field_of(fault: PaperAssetsError) -> str:
-    """Return the field that a fault is about."""
-    return _FIELDS.get(fault.variable or "", "model-fault")
-
-
-def _without_variables(fault: PaperAssetsError) -> str:
-    """Describe a fault by the label of the form field instead of the environment variable."""
-    text = str(fault)
+def _faults(fault: PaperAssetsError) -> dict[str, str]:
+    """Return the field that a fault is about, and the fault with the names of fields instead of variables."""
+    text = as_sentence(fault)
     if isinstance(fault, LLMNotConfigured):
-        return "Enter the key (any text for a server that asks for none). Nothing was saved."
-    for variable, word in (
-        ("PAPER_ASSETS_LLM_PRICE_IN", "the price of tokens sent"),
-        ("PAPER_ASSETS_LLM_PRICE_OUT", "the price of tokens received"),
-    ):
-        text = text.replace(variable, word)
-    for provider in PROVIDERS:
-        for part, word in (("API_KEY", "the key"), ("MODEL", "the model"), ("BASE_URL", "the address")):
-            text = text.replace(f"{provider.upper()}_{part}", word)
-    return f"{as_sentence(text)} Nothing was saved."
+        text = "Enter the key (any text for a server that asks for none)."
+    for variable, (_, words) in _FIELDS.items():
+        text = text.replace(variable, words)
+    return {_FIELDS.get(fault.variable or "", ("model-fault", ""))[0]: f"{text} Nothing was saved."}
 
 
 def _kept(desk: Desk) -> dict[str, str]:
