@@ -141,17 +141,18 @@ def begin(
     return job
 
 
-def take_over(home: Path, follow: Callable[[Job | None], Job]) -> Job:
-    """Make this process the command in the background, as `follow` describes it from the job before; return that.
-
-    Raises InvalidInput while another process runs one.
+def take_over(home: Path, job: Job) -> Job:
+    """Make this process the command in the background, as `job` describes it; return that, with the title that a page
+    gave it. Raises InvalidInput while another process runs one.
     """
     make_private_folder(home)
+    job = replace(job, process=str(this_process()))
     with store_lock(home / "background", deadline=_DEADLINE):  # of two that start at once, one finds the other
         before = last_job(home)
-        if before and before.running and before.process != str(this_process()):
+        if before and before.process == job.process:
+            job = replace(job, title=before.title)
+        elif before and before.running:
             raise InvalidInput(f"{before.title} is still running; wait for its end, or stop it on the page")
-        job = follow(before)
         write_job(home, job)
     return job
 

@@ -226,22 +226,19 @@ def test_a_command_that_no_list_waits_for_makes_way_for_the_next(desk: Desk) -> 
 
 
 def test_of_two_commands_that_start_at_once_the_second_finds_the_first(tmp_path: Path) -> None:
-    looked, refused = threading.Event(), []
+    refused: list[str] = []
 
     def start() -> None:
-        def follow(_: background.Job | None) -> background.Job:
-            looked.set()
-            return background.Job(title="the second")
-
         try:
-            background.take_over(tmp_path, follow)
+            background.take_over(tmp_path, background.Job(title="the second"))
         except InvalidInput as fault:
             refused.append(f"{fault}")
 
     second = threading.Thread(target=start)
     with store_lock(tmp_path / "background", deadline=10):
         second.start()
-        assert not looked.wait(0.3)
+        second.join(0.3)
+        assert second.is_alive() and background.last_job(tmp_path) is None
         first = background.Job(title="the first", process=f"{process_named(os.getppid())}")
         background.write_job(tmp_path, first)
     second.join()

@@ -51,7 +51,6 @@ from paper_assets.pipeline.papers import Harvest, minimum_requests
 from paper_assets.pipeline.papers import harvest as harvest_papers
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, followed_categories
 from paper_assets.pipeline.step import Made, Partition
-from paper_assets.processes import this_process
 from paper_assets.settings import Settings
 from paper_assets.setup.example import PROFILE
 from paper_assets.setup.profile_editing import Place, create_profile, profile_names
@@ -298,20 +297,14 @@ def fetch_and_rank(days: int, only: str | None) -> None:
     newest = [day for day in announced_days(now, days) if day >= settings.first_day]
     if not newest:
         raise InvalidInput(f"no day to fetch: PAPER_ASSETS_FIRST_DAY is {settings.first_day}")
-    this = str(this_process())
-
-    def follow(before: Job | None) -> Job:
-        """Describe this command."""
-        return Job(
-            arguments=tuple(sys.argv[1:]),
-            title=before.title if before and before.process == this else f"paper-assets start --days {days}",
-            profile=only,
-            total=len(newest),
-            listed=not profiles.readable,
-            process=this,
-        )
-
-    job = background.take_over(settings.home, follow)
+    job = Job(
+        arguments=tuple(sys.argv[1:]),
+        title=f"paper-assets start --days {days}",
+        profile=only,
+        total=len(newest),
+        listed=not profiles.readable,
+    )
+    job = background.take_over(settings.home, job)
     failure = _fetched(settings, job, newest, now)
     job = background.last_job(settings.home) or job
     background.write_job(settings.home, replace(job, stage="embedding and ranking the papers", done=len(job.counts)))
