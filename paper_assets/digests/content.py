@@ -358,9 +358,7 @@ def _rewritten(paper_id: str, stored: DigestRows, versions: Sequence[Version]) -
     titles = {item.paper_id: item.title for item in stored.rewrites}
     link = source_link(paper_id)
     return Rewritten(
-        title=title_line(titles[paper_id], paper_id),
-        url=link.url if link else None,
-        versions=tuple(versions),
+        title=title_line(titles[paper_id], paper_id), url=link.url if link else None, versions=tuple(versions)
     )
 
 
@@ -370,11 +368,7 @@ def _remarks(header: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) ->
         f"{name} {header[key].replace('_', ' ')}"
         for name, key in (("purpose", "purpose"), ("ranking mode", "ranking_mode"), ("interest mode", "interest_mode"))
     )
-    lines = (
-        f"Ranked with the profile's settings: {chosen}",
-        one_line(header["llm_note"] or ""),
-        *remarks_on(answers),
-    )
+    lines = (f"Ranked with the profile's settings: {chosen}", one_line(header["llm_note"] or ""), *remarks_on(answers))
     return tuple(sentence(line) for line in lines if line)
 
 

@@ -71,11 +71,7 @@ def _wrapped(line: str) -> str:
     """Divide a line; the rest of a quotation or of an item has its mark, or is indented."""
     mark = ">" if line.startswith("> ") else " " if line.startswith("- ") else ""
     return textwrap.fill(
-        line,
-        width=_WIDTH,
-        subsequent_indent=mark and f"{mark} ",
-        break_long_words=False,
-        break_on_hyphens=False,
+        line, width=_WIDTH, subsequent_indent=mark and f"{mark} ", break_long_words=False, break_on_hyphens=False
     )
 
 

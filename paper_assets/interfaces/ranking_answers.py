@@ -120,10 +120,7 @@ def shown_ranking(warehouse: Warehouse, profile: str, day: date, *, settings: Se
 
 def _papers_of(warehouse: Warehouse, stored: StoredRanking) -> dict[str, dict[str, Any]]:
     """Return by id the stored papers among those of the list, the likely ones that follow it, and the questions."""
-    ids = [
-        *(row["paper_id"] for row in (*stored.listed, *stored.more_likely, *stored.by_people)),
-        *_questions(stored),
-    ]
+    ids = [*(row["paper_id"] for row in (*stored.listed, *stored.more_likely, *stored.by_people)), *_questions(stored)]
     return {row["paper_id"]: row for row in papers_by_id(warehouse, list(dict.fromkeys(ids))).to_pylist()}
 
 
@@ -289,11 +286,7 @@ def list_changes(
     last = day or newest_ranking(warehouse, profile)
     changes = changes_of(warehouse, profile, last, before=before, edit=edit)
     papers = papers_by_id(warehouse, [move.paper_id for move in changes.moves]).to_pylist()
-    return ListChanges(
-        day=last,
-        changes=changes,
-        titles={paper["paper_id"]: paper["title"] for paper in papers},
-    )
+    return ListChanges(day=last, changes=changes, titles={paper["paper_id"]: paper["title"] for paper in papers})
 
 
 def find_papers_named(warehouse: Warehouse, profile: str, day: date, text: str) -> list[tuple[str, str]]:

@@ -146,11 +146,7 @@ def _has_members(leader: int) -> bool:
 
 def graph_service(*options: str) -> Service:
     """Return Dagster's daemon and UI with options of `dagster dev`."""
-    return Service(
-        "dagster",
-        (sys.executable, "-m", "paper_assets.defs.services", *options),
-        goes_by_the_clock=True,
-    )
+    return Service("dagster", (sys.executable, "-m", "paper_assets.defs.services", *options), goes_by_the_clock=True)
 
 
 def desk_service(port: int) -> Service:

@@ -72,16 +72,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
             "answers",
             "Show, ask again, export or remove the answers that you kept; forget those of language models.",
         ),
-        "retrieve": (
-            "ask",
-            "retrieve",
-            "Find documents that answer a question, the same number for each side.",
-        ),
-        "arxiv": (
-            "interpreting",
-            "arxiv",
-            "Search arXiv and Semantic Scholar, and show or interpret one paper.",
-        ),
+        "retrieve": ("ask", "retrieve", "Find documents that answer a question, the same number for each side."),
+        "arxiv": ("interpreting", "arxiv", "Search arXiv and Semantic Scholar, and show or interpret one paper."),
         "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
     },
     "Papers and lists": {

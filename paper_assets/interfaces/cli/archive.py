@@ -88,11 +88,7 @@ def list_practices(
 
 
 @archive.command()
-def show(
-    identifier: Identifier,
-    collection: Collection = None,
-    as_json: AsJson = False,
-) -> None:
+def show(identifier: Identifier, collection: Collection = None, as_json: AsJson = False) -> None:
     """Show one best practice beside its original."""
     practice = best_practice(open_warehouse(), _collection(collection), identifier)
     if as_json:
@@ -106,11 +102,7 @@ def show(
 
 
 @archive.command()
-def remove(
-    identifier: Identifier,
-    collection: Collection = None,
-    as_json: AsJson = False,
-) -> None:
+def remove(identifier: Identifier, collection: Collection = None, as_json: AsJson = False) -> None:
     """Remove one best practice, from the table and from Chroma. Asks nothing."""
     name = _collection(collection)
     try:
@@ -269,11 +261,7 @@ def _writer(settings: Settings, archive: Archive | None) -> Writer:
     """Return a writer that uses no cached answers, because time and tokens are measured. Raises LLMConfigError."""
     llm_config(environment())
     return open_writer(
-        environment(),
-        archive=archive,
-        cache=None,
-        clock=lambda: datetime.now(UTC),
-        config=settings.rewriting,
+        environment(), archive=archive, cache=None, clock=lambda: datetime.now(UTC), config=settings.rewriting
     )
 
 

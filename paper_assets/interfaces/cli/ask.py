@@ -165,9 +165,7 @@ def remove(number: Number) -> None:
 
 
 @answers.command("forget")
-def forget(
-    model: Annotated[str | None, typer.Option(help="Only what this language model answered.")] = None,
-) -> None:
+def forget(model: Annotated[str | None, typer.Option(help="Only what this language model answered.")] = None) -> None:
     """Forget what language models answered: verdicts on papers, judged passages, analyses. Kept answers stay."""
     say(f"Forgot {count_of(forget_answers(open_warehouse(), model=model), 'answer')} of language models.")
 
@@ -179,11 +177,7 @@ def _answer(warehouse: Warehouse, question: str, options: QuestionOptions) -> An
         check_profile(warehouse, options.profile, settings.profiles_dir)
     embedder = embedder_or_none(settings.embedding_model, consequence="only words are compared")
     context = AnsweringContext(
-        settings=settings,
-        environ=environment(),
-        warehouse=warehouse,
-        embedder=embedder,
-        fetching=FETCHING_SECONDS,
+        settings=settings, environ=environment(), warehouse=warehouse, embedder=embedder, fetching=FETCHING_SECONDS
     )
     with progress_bar("papers") as bar:
         prepared = prepare_question(context, question, options, progress=bar)

@@ -103,8 +103,7 @@ def _example_profile() -> None:
 
 def import_files(
     files: Annotated[
-        list[Path],
-        typer.Argument(help="arXiv snapshot, JSON lines or Atom feed, also .gz; or a folder of `export`."),
+        list[Path], typer.Argument(help="arXiv snapshot, JSON lines or Atom feed, also .gz; or a folder of `export`.")
     ],
     skip_bad_lines: Annotated[bool, typer.Option(help="Skip damaged lines too, and report them.")] = False,
     as_json: AsJson = False,

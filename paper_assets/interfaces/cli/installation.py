@@ -48,8 +48,7 @@ from paper_assets.text.numbers import count_of
 
 
 def doctor(
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no other host.")] = False,
-    as_json: AsJson = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no other host.")] = False, as_json: AsJson = False
 ) -> None:
     """Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.
 
@@ -57,11 +56,7 @@ def doctor(
     """
     settings, wrong = read_usable_settings()
     installation = Installation(
-        settings=settings,
-        wrong_settings=wrong,
-        environ=environment(),
-        dagster_home=dagster_home(),
-        online=not offline,
+        settings=settings, wrong_settings=wrong, environ=environment(), dagster_home=dagster_home(), online=not offline
     )
     findings = examine(installation)
     problems = [finding for finding in findings if finding.state == "problem"]

@@ -34,12 +34,7 @@ from paper_assets.library.entries import Entry
 from paper_assets.pipeline.profiles import load_valid_profile
 from paper_assets.profile import language_notes, load_profile, read_json, understood
 from paper_assets.setup import profile_editing
-from paper_assets.setup.categories import (
-    categories_by_name,
-    category_name,
-    excluded_categories,
-    read_categories,
-)
+from paper_assets.setup.categories import categories_by_name, category_name, excluded_categories, read_categories
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
@@ -90,16 +85,10 @@ ExcludeKeyword = Annotated[
     list[str] | None, typer.Option("--exclude-keyword", help="Keyword that removes papers; repeatable.")
 ]
 ExcludeCategory = Annotated[
-    list[str] | None,
-    typer.Option("--exclude-category", help="arXiv category that removes papers."),
+    list[str] | None, typer.Option("--exclude-category", help="arXiv category that removes papers.")
 ]
 Statement = Annotated[
-    Path | None,
-    typer.Option(
-        "--statement",
-        metavar="FILE",
-        help="A text in your own words; - reads standard input.",
-    ),
+    Path | None, typer.Option("--statement", metavar="FILE", help="A text in your own words; - reads standard input.")
 ]
 ByModel = Annotated[
     bool, typer.Option("--model", help="Have the language model read the text too; one call. It translates.")
@@ -343,8 +332,7 @@ def duplicate(
 
 @profile.command()
 def restore(
-    name: Name,
-    as_name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Another name for it.")] = None,
+    name: Name, as_name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Another name for it.")] = None
 ) -> None:
     """Restore a profile that was removed in the last 30 days."""
     folder = profile_editing.restore_profile(_place(), name, now=_now(), as_name=as_name)

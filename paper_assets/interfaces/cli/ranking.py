@@ -27,12 +27,7 @@ from paper_assets.interfaces.cli.terminal import (
     warn,
 )
 from paper_assets.interfaces.python import own_desk
-from paper_assets.interfaces.ranking_answers import (
-    explanation,
-    list_changes,
-    list_day,
-    shown_ranking,
-)
+from paper_assets.interfaces.ranking_answers import explanation, list_changes, list_day, shown_ranking
 from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, Rated, check_profile, erase_ratings
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper_id import unversioned
@@ -251,11 +246,7 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
 
 
 @ratings.command()
-def erase(
-    profile: ProfileName,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
+def erase(profile: ProfileName, yes: Yes = False, as_json: AsJson = False) -> None:
     """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
     warehouse, settings = open_warehouse(), read_settings()
     check_profile(warehouse, profile, settings.profiles_dir)

@@ -53,8 +53,7 @@ class DeskTools(ToolSet):
         self,
         progress: Progress,
         papers: Annotated[
-            list[GivenPaper] | None,
-            Field(description="paper_id, title, abstract, authors.", max_length=2_000),
+            list[GivenPaper] | None, Field(description="paper_id, title, abstract, authors.", max_length=2_000)
         ] = None,
         paper_ids: Annotated[list[Words] | None, Field(description="Or stored ids.", max_length=2_000)] = None,
         profile_path: Annotated[Words | None, Field(description="Name of a profile.")] = None,

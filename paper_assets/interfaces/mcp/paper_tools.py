@@ -40,8 +40,7 @@ class LLMChoice(TypedDict, total=False):
 
 # Described in words: seldom given, and its schema would cost as many tokens as the rest of a tool.
 GivenChoice = Annotated[
-    LLMChoice,
-    WithJsonSchema({"type": "object", "description": "{provider: openai|anthropic|ollama, model}"}),
+    LLMChoice, WithJsonSchema({"type": "object", "description": "{provider: openai|anthropic|ollama, model}"})
 ]
 
 
@@ -58,8 +57,7 @@ class PaperQuery(TypedDict, total=False):
 
 # In words for the same reason as `GivenChoice`.
 GivenQuery = Annotated[
-    PaperQuery,
-    WithJsonSchema({"type": "object", "description": "{arxiv_id}, {url}, {pdf_url} or {title}."}),
+    PaperQuery, WithJsonSchema({"type": "object", "description": "{arxiv_id}, {url}, {pdf_url} or {title}."})
 ]
 
 AnalysisKind = Literal["summary", "detailed", "comparison"]
@@ -148,11 +146,7 @@ class PaperTools(ToolSet):
     async def analyze_paper(
         self,
         ctx: Context,
-        paper: Annotated[
-            GivenPaper,
-            GivenQuery,
-            Field(description="{paper_id}, or as fetch_paper gives it."),
-        ],
+        paper: Annotated[GivenPaper, GivenQuery, Field(description="{paper_id}, or as fetch_paper gives it.")],
         llm_config: GivenChoice | None = None,
         analysis_type: AnalysisKind = "summary",
     ) -> CallToolResult:

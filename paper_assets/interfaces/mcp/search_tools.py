@@ -57,10 +57,7 @@ GivenSides = Annotated[
 Question = Annotated[Words, Field(min_length=1, max_length=2_000)]
 Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD.")]
 Topic = Annotated[Words | None, Field(description="Archive: cs, math.")]
-DataTypes = Annotated[
-    list[Literal["abstract", "fulltext", "rewrite"]] | None,
-    Field(description="Default abstract."),
-]
+DataTypes = Annotated[list[Literal["abstract", "fulltext", "rewrite"]] | None, Field(description="Default abstract.")]
 SearchMethod = Literal["hybrid", "vector", "lexical"] | None
 _NOT_FOR_AND_AGAINST = (
     'the sides are values of side_field; for and against a claim: sides=[{"name": "for", "stance": "supports"}, '

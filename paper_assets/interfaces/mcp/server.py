@@ -21,14 +21,7 @@ import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolResult,
-    GetPromptResult,
-    InputRequiredResult,
-    Resource,
-    Tool,
-)
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource, Tool
 
 from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.calls import Calls
@@ -52,10 +45,7 @@ _NOTHING: tuple[object, ...] = (None, False, 0)
 def compact_tool(tool: Tool) -> Tool:
     """Return the tool with its description in whole paragraphs and its schema without repetition."""
     return tool.model_copy(
-        update={
-            "description": _paragraphs(tool.description or ""),
-            "input_schema": compact_schema(tool.input_schema),
-        }
+        update={"description": _paragraphs(tool.description or ""), "input_schema": compact_schema(tool.input_schema)}
     )
 
 

@@ -13,15 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from paper_assets.digests.evidence import EvidenceEntry, evidence_of, remarks_on
 from paper_assets.errors import InvalidInput, InvalidProfile, NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state
-from paper_assets.interfaces.page.desk import (
-    Desk,
-    day_of,
-    desk_of,
-    folder_of,
-    page,
-    profile_of,
-    redirect_with_note,
-)
+from paper_assets.interfaces.page.desk import Desk, day_of, desk_of, folder_of, page, profile_of, redirect_with_note
 from paper_assets.interfaces.page.display import as_sentence, isolate
 from paper_assets.interfaces.page.liked_form import FieldFault
 from paper_assets.interfaces.page.settings_form import missing_model

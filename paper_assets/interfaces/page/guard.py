@@ -132,10 +132,7 @@ class Guard:
         """Keep a form whose token is right, without control characters; return the refusal of another."""
         token = self.token_of(request)
         if token is not None and not secrets.compare_digest(str(form.get("token", "")).encode(), token.encode()):
-            return PlainTextResponse(
-                "this form has expired: go back, reload the page, and repeat the change\n",
-                403,
-            )
+            return PlainTextResponse("this form has expired: go back, reload the page, and repeat the change\n", 403)
         request.state.form = ImmutableMultiDict([(name, without_controls(value)) for name, value in form.multi_items()])
         return None
 

@@ -121,11 +121,7 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
             Field("ranking.ranking_mode", "Ranking mode", "choice", choices=_choices(RankingMode), default="balanced"),
             Field("ranking.include_contrastive", "Give the last place to a contrasting paper", "switch", default=False),
             Field(
-                "ranking.contrastive_type",
-                "Contrast in",
-                "choice",
-                choices=_choices(ContrastiveType),
-                default="method",
+                "ranking.contrastive_type", "Contrast in", "choice", choices=_choices(ContrastiveType), default="method"
             ),
             Field("constraints.min_year", "Earliest year", "number"),
             Field("constraints.require_code", "Only papers with code", "switch", default=False),
@@ -329,6 +325,11 @@ class _Form:
     refused: bool = False
 
 
+def _submitted(request: Request) -> _Form:
+    form = request.state.form
+    return _Form(values=submitted_values(form), version=str(form.get("version", "")), refused=True)
+
+
 def show_profile(request: Request) -> Response:
     """Show the form, what the ratings have taught, and preferences to check."""
     desk, profile = desk_of(request), profile_of(request)
@@ -340,8 +341,7 @@ def show_profile(request: Request) -> Response:
 
 def preview_profile(request: Request) -> Response:
     """Show the list of the newest day as the submitted profile would have it; stores nothing."""
-    desk, profile, submitted = desk_of(request), profile_of(request), request.state.form
-    form = _Form(values=submitted_values(submitted), version=str(submitted.get("version", "")), refused=True)
+    desk, profile, form = desk_of(request), profile_of(request), _submitted(request)
     try:
         record = edited_record(read_file(desk, profile)[1], form.values)
         faults, other = field_faults(record)
@@ -393,22 +393,18 @@ def reading_of(request: Request, text: str) -> Reading:
 
 def read_words(request: Request) -> Response:
     """Show the form with what the reader's own words say added to its fields; stores nothing."""
-    submitted = request.state.form
-    values = submitted_values(submitted)
-    reading = reading_of(request, values["statement"])
+    form = _submitted(request)
+    reading = reading_of(request, form.values["statement"])
     for name, part in _READ_INTO.items():
         found = [entry for entry in getattr(reading, part) if part != "avoid" or entry not in reading.less]
-        values[name] = "\n".join(dict.fromkeys([*values[name].splitlines(), *found]))
-    form = _Form(values=values, version=str(submitted.get("version", "")), refused=True)
-    return _page(
-        request, replace(form, preview={"fault": " ".join(map(as_sentence, reading.notes))} if reading.notes else None)
-    )
+        form.values[name] = "\n".join(dict.fromkeys([*form.values[name].splitlines(), *found]))
+    notes = " ".join(map(as_sentence, reading.notes))
+    return _page(request, replace(form, preview={"fault": notes} if notes else None))
 
 
 def save_profile(request: Request) -> Response:
     """Write the file in one step, if it is valid and was not edited elsewhere since it was read."""
-    desk, profile, submitted = desk_of(request), profile_of(request), request.state.form
-    form = _Form(values=submitted_values(submitted), version=str(submitted.get("version", "")), refused=True)
+    desk, profile, form = desk_of(request), profile_of(request), _submitted(request)
     folder = folder_of(desk, profile)
     if folder is None:
         raise NotComputed(f"the folder of profile {profile!r} was removed; it cannot be edited")

@@ -31,13 +31,7 @@ from paper_assets.interfaces.page.desk import (
 )
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, readable_title
 from paper_assets.interfaces.page.evidence import address_of_question, keep_plan, missing_model, questions_of
-from paper_assets.interfaces.page.paper_rows import (
-    corpus_of,
-    in_only_profile,
-    rated_by,
-    reader_of,
-    rows_found,
-)
+from paper_assets.interfaces.page.paper_rows import corpus_of, in_only_profile, rated_by, reader_of, rows_found
 from paper_assets.interfaces.page.profile_form import field_faults, read_file
 from paper_assets.interfaces.page.today import ratings_part
 from paper_assets.learning.ratings import is_profile

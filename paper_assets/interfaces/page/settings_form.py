@@ -177,11 +177,7 @@ def _save_morning(request: Request) -> Response:
     if faults:
         return _page(request, {**typed, "weekdays": weekdays}, faults)
     settings = save_fetch_hours(
-        desk.settings.home,
-        at=typed["at"],
-        weekdays=",".join(weekdays),
-        zone=typed["zone"],
-        working_dir=Path.cwd(),
+        desk.settings.home, at=typed["at"], weekdays=",".join(weekdays), zone=typed["zone"], working_dir=Path.cwd()
     )
     due = next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone))
     note = f"Saved. The newest papers are fetched at {hours_in_words(settings)}; next: {due:%A %H:%M}."
