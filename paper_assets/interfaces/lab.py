@@ -21,7 +21,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
@@ -29,7 +29,7 @@ from paper_assets.errors import InvalidInput
 from paper_assets.interfaces.mcp.server import build_server, log_to_stderr, open_calls
 from paper_assets.interfaces.page.app import build_app, form_token_of, open_listener, run_until_ended
 from paper_assets.interfaces.page.desk import Desk, now
-from paper_assets.interfaces.server_guard import THIS_MACHINE, of_this_machine
+from paper_assets.interfaces.server_guard import THIS_MACHINE, refused
 from paper_assets.interfaces.tokens import Sessions, people_of
 from paper_assets.settings import Settings
 from paper_assets.stores.profiles import Person, people_file, person_with, read_people
@@ -69,8 +69,10 @@ class McpApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        person = None
-        if (answer := self._refused(request)) is None:
+        person, answer = None, None
+        if fault := refused(request.headers, request.url.scheme, self.names):
+            answer = PlainTextResponse(fault[1], fault[0])
+        else:
             person = await anyio.to_thread.run_sync(self._person, request)
             if person is None:
                 answer = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
@@ -82,14 +84,6 @@ class McpApplication:
             await manager.handle_request({**scope, "headers": headers}, receive, send)
         elif answer is not None:
             await answer(scope, receive, send)
-
-    def _refused(self, request: Request) -> Response | None:
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        if not of_this_machine(host, self.names):
-            return PlainTextResponse("this desk answers only to its own names\n", 421)
-        if origin is not None and origin != f"{request.url.scheme}://{host}":
-            return PlainTextResponse("no page of another site may ask\n", 403)
-        return None
 
     def _person(self, request: Request) -> Person | None:
         """Return who has the token of a request; it counts only in the header, never in the address."""

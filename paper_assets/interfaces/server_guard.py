@@ -15,20 +15,18 @@ are closed, so that a new connection, whose request arrives at once, is served. 
 
 import asyncio
 import resource
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 from urllib.parse import urlsplit
 
 import h11
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
-_READS = frozenset({"GET", "HEAD"})
+READS = frozenset({"GET", "HEAD"})
 _OF_OUR_PAGES = frozenset({"same-origin", "none"})  # none: an address that a person typed
 _POLICY_VIOLATION = 1008  # how a websocket is refused
 
@@ -43,45 +41,46 @@ def of_this_machine(host: str, names: Set[str] = THIS_MACHINE) -> bool:
         return False
 
 
+def refused(headers: Mapping[str, str], scheme: str, names: Set[str] = THIS_MACHINE) -> tuple[int, str] | None:
+    """Return status and reason if a request asks under a foreign name or comes from a page of another site."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if not of_this_machine(host, names):
+        return 421, "only host names of this machine, such as 127.0.0.1, are answered\n"
+    if origin not in (None, f"{scheme}://{host}"):
+        return 403, "no page of another site may ask\n"
+    return None
+
+
 class LocalOnly:
     """ASGI middleware around a page that answers programs of this machine and its own scripts, and no other site.
 
     Programs send neither Origin nor Sec-Fetch-Site and may do all; a page that a link elsewhere leads to is shown.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = _refused(scope) if scope["type"] in ("http", "websocket") else None
-        if refused is None:
+        refusal = _refused(scope) if scope["type"] in ("http", "websocket") else None
+        if refusal is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": refused[1]})
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": refusal[1].strip()})
         else:
-            status, line = refused
-            headers = [(b"content-type", b"text/plain; charset=utf-8")]
-            await send({"type": "http.response.start", "status": status, "headers": headers})
-            await send({"type": "http.response.body", "body": f"{line}\n".encode()})
+            await PlainTextResponse(refusal[1], refusal[0])(scope, receive, send)
 
 
 def _refused(scope: Scope) -> tuple[int, str] | None:
     """Return status and reason if the request is refused, from its headers alone."""
-    headers: Mapping[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    host = headers.get("host", "")
-    if not of_this_machine(host):
-        return 421, "this page answers only under names of this machine, like 127.0.0.1"
-    read = scope["type"] == "http" and scope["method"] in _READS
+    headers, read = Headers(scope=scope), scope["type"] == "http" and scope["method"] in READS
     if read and scope["path"].rstrip("/").endswith("/graphql") and b"query" in scope.get("query_string", b""):
-        return 405, "queries come by POST"  # a picture of another site could ask by GET, and change something
-    if read and headers.get("sec-fetch-mode") == "navigate":
-        return None
-    origin = headers.get("origin")
-    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        return 403, "this must come from a page of this machine"
-    if headers.get("sec-fetch-site", "none") not in _OF_OUR_PAGES:
-        return 403, "this must come from a page of this machine"
+        return 405, "queries come by POST\n"  # a picture of another site could ask by GET, and change something
+    if fault := refused(headers, str(scope["scheme"]).replace("ws", "http")):
+        return fault
+    linked = read and headers.get("sec-fetch-mode") == "navigate"
+    if not linked and headers.get("sec-fetch-site", "none") not in _OF_OUR_PAGES:
+        return 403, "no page of another site may ask\n"
     return None
 
 

@@ -45,19 +45,15 @@ _NOTHING: tuple[object, ...] = (None, False, 0)
 def compact_tool(tool: Tool) -> Tool:
     """Return the tool with its description in whole paragraphs and its schema without repetition."""
     return tool.model_copy(
-        update={"description": _paragraphs(tool.description or ""), "input_schema": compact_schema(tool.input_schema)}
+        update={
+            "description": _paragraphs(tool.description or ""),
+            "input_schema": _compact(tool.input_schema, tool.input_schema.get("$defs", {})),
+        }
     )
 
 
-def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an equivalent JSON schema without null for optional arguments, with references written out.
-
-    Schemas that refer to themselves are not expected.
-    """
-    return _compact(schema, schema.get("$defs", {}))
-
-
 def _compact(schema: Any, defined: Mapping[str, Any]) -> Any:
+    """Return an equivalent JSON schema without null for optional arguments, with references written out."""
     if isinstance(schema, list):
         return [_compact(entry, defined) for entry in schema]
     if not isinstance(schema, dict):

@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from paper_assets.interfaces.page.desk import local_address, page
-from paper_assets.interfaces.server_guard import THIS_MACHINE, of_this_machine
+from paper_assets.interfaces.server_guard import READS, THIS_MACHINE, refused
 from paper_assets.interfaces.tokens import COOKIE, Sessions, people_of
 from paper_assets.stores.profiles import person_with
 from paper_assets.text.cleaning import without_controls
@@ -29,7 +29,6 @@ _MOST_UPLOADED = 30_000_000  # bytes; a library of 20,000 works with abstracts
 _MOST_FILES = 20
 _MOST_BYTES = 2_000_000  # of a form; a profile file may have 5 MB, but a typed one is far smaller
 _MOST_FIELDS = 2_000
-_READS = frozenset({"GET", "HEAD"})
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -75,15 +74,13 @@ class Guard:
     def _refused(self, request: Request) -> Response | None:
         """Return the refusal of a request, before its body is read; None if it may continue."""
         headers = request.headers
-        if not of_this_machine(headers.get("host", ""), self.names):
-            return PlainTextResponse("this desk accepts only host names of this machine, such as 127.0.0.1\n", 421)
-        if request.method in _READS:
+        if fault := refused(headers, request.url.scheme, self.names):
+            return PlainTextResponse(fault[1], fault[0])
+        if request.method in READS:
             return None
         if request.method != "POST":
             return PlainTextResponse("only GET and POST are supported\n", 405)
-        if headers.get("origin") != f"{request.url.scheme}://{headers['host']}":
-            return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
-        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        if "origin" not in headers or headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return PlainTextResponse("changes are accepted only from a page of this desk\n", 403)
         if headers.get("content-type", "").partition(";")[0].strip().lower() not in (_FORM, _UPLOAD):
             return PlainTextResponse("changes are accepted only as a form\n", 415)
