@@ -378,7 +378,10 @@ def test_why_a_paper_is_not_here_is_found_by_id_and_by_words_of_its_title(
         expect(page.locator(".score .final")).to_have_text(f"{orders:.2f} match")  # not the score
         page.get_by_label("arXiv id, or words of its title").fill("2501.00001")
         page.keyboard.press("Enter")
-        expect(page.locator(".verdict")).to_contain_text("The paper is not stored")
+        expect(page.locator(".verdict")).to_contain_text("Paper 2501.00001 is not stored")
+        page.get_by_label("arXiv id, or words of its title").fill("words of no title")
+        page.keyboard.press("Enter")
+        expect(page.locator(".verdict")).to_contain_text("No stored paper has this id or these words in its title.")
 
 
 def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) -> None:

@@ -85,7 +85,9 @@ def explained_paper(desk: Desk, profile: str, day: date, paper_id: str) -> dict[
     try:
         explained = explanation(desk.warehouse, profile, paper_id, day=day)
     except (PaperNotFound, InvalidArxivId) as fault:
-        return {"verdict": as_sentence(fault), "score": None, "score_name": "", "parts": (), "why": (), "about": {}}
+        unknown = "No stored paper has this id or these words in its title."
+        verdict = as_sentence(fault) if isinstance(fault, PaperNotFound) else unknown
+        return {"verdict": verdict, "score": None, "score_name": "", "parts": (), "why": (), "about": {}}
     score = explained["score"]
     parts: tuple[Part, ...] = ()
     value, name = None, ""
