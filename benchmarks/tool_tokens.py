@@ -3,8 +3,8 @@
     python -m benchmarks.tool_tokens
 
 The list comes from a server process, over the protocol. What counts is what a host puts before its model: name,
-description and the schema of the arguments, as JSON. Hosts keep title, hints and the outline of the answer for
-themselves; the column "whole entry" counts these too. Columns: our estimate without a tokenizer, which the test uses;
+description and the schema of the arguments, as JSON. Hosts keep title and hints for themselves; the column "whole
+entry" counts these too. Columns: our estimate without a tokenizer, which the test uses;
 o200k and cl100k of OpenAI where `bpe-openai` is installed (not one of our dependencies); WordPiece of the embedding
 model, which makes every bracket and quotation mark a token and so is an upper bound. The last line has the mean of
 each, and of JSON without blanks as it is sent. Exits non-zero above 150 tokens a tool by the estimate, or by o200k or
@@ -43,9 +43,7 @@ async def tools_of_a_server(home: str) -> list[Tool]:
 
 
 def shown_to_models(tool: Tool) -> str:
-    """Return the part of a tool that hosts put before their models: not its title, hints and the schema of its
-    answers.
-    """
+    """Return the part of a tool that hosts put before their models: not its title and hints."""
     attributes = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps({name: attributes[name] for name in MODELS_SEE})
 
