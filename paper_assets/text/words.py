@@ -16,8 +16,6 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from unicodedata import normalize
 
-import numpy as np
-
 # Words that an interest may contain without meaning them. Not among them: `few` (few-shot), `over` (over-smoothing),
 # `against`.
 SMALL_WORDS = frozenset([
@@ -168,6 +166,8 @@ def word_forms(word: str) -> list[str]:
 
 def _single_spaced(text: str) -> str:
     """Replace runs of spaces by one, in ASCII; numpy takes half the time of str.replace and re on whole papers."""
+    import numpy as np  # `mcp` reads profiles and starts without it
+
     letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
     keep = np.ones(len(letters), dtype=bool)
     keep[1:] = (letters[1:] != ord(" ")) | (letters[:-1] != ord(" "))
