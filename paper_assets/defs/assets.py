@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
+from inspect import getdoc
 from typing import Any, Literal, get_args, get_origin
 
 import dagster as dg
@@ -134,9 +135,7 @@ def _spec(step: Step, product: Product) -> dg.AssetSpec:
 
 
 def _check_spec(product: Product, check: Check) -> dg.AssetCheckSpec:
-    return dg.AssetCheckSpec(
-        check.name, asset=product.name, description=check.description or None, blocking=check.blocking
-    )
+    return dg.AssetCheckSpec(check.name, asset=product.name, description=getdoc(check.holds), blocking=check.blocking)
 
 
 def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[Any]:

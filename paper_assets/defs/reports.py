@@ -1,20 +1,19 @@
 """Show reports of the pipeline as Dagster metadata, so that a person can judge a partition without a database.
 
-Belongs here: tables, small plots and counts, and the events that carry them. Not here: what is shown of which asset
+Belongs here: Dagster's values, and the events that carry them. Not here: what is shown of which asset
 (pipeline/).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from paper_assets.defs.due import FAILURE, LASTING, PASSING
-from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy, named_error
-from paper_assets.pipeline.step import Bars, Columns, Link, Markdown, Report, StackedBars, Table, Value
+from paper_assets.errors import ClusterUnavailable, DoubtfulDay, PaperAssetsError, SourceError, StoreBusy
+from paper_assets.pipeline.step import Columns, Link, Markdown, Report, Table, Value
 
 ATTENDED = "paper_assets/started_by"  # tag: a person waits for the run at a terminal
 
@@ -60,28 +59,18 @@ def separate_events(asset: str, reports: Mapping[str, Report]) -> Iterator[dg.As
 
 
 def metadata_of(report: Report) -> dict[str, Any]:
-    """Return a report's values as Dagster shows them; for one that cannot be drawn, a line names the error."""
-    return {name: _drawn_or_fault(name, value) for name, value in report.values.items()}
-
-
-def _drawn_or_fault(name: str, value: Value) -> Any:
-    """Draw a value; an error in a picture must not fail the run that made the data."""
-    try:
-        return _drawn(value)
-    except Exception as error:
-        return f"{named_error(error, name)}"
+    """Return a report's values as Dagster shows them."""
+    return {name: _drawn(value) for name, value in report.values.items()}
 
 
 def _drawn(value: Value) -> Any:
     match value:
-        case Table(header, rows):
-            return table(header, rows)
+        case Table(header, rows):  # the UI hides long Markdown behind a button, but no table
+            records = [dg.TableRecord(dict(zip(header, map(_cell, row), strict=True))) for row in rows]
+            return dg.MetadataValue.table(records, schema=dg.TableSchema([dg.TableColumn(name) for name in header]))
         case Columns(named):
-            return columns(*named)
-        case Bars(counts, title):
-            return bars(counts, title=title)
-        case StackedBars(rows, parts, title):
-            return stacked_bars(rows, parts, title=title)
+            columns = [dg.TableColumn(name, kind, description=text) for name, kind, text in named]
+            return dg.MetadataValue.table_schema(dg.TableSchema(columns))
         case Markdown(text):
             return dg.MetadataValue.md(text)
         case Link(url):
@@ -112,56 +101,7 @@ def user_errors_as_failures(context: dg.AssetExecutionContext) -> Iterator[None]
         raise
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.TableMetadataValue:
-    """Return a preview; long cells are cut. The UI hides long Markdown behind a button, but no table."""
-    return dg.MetadataValue.table(
-        [dg.TableRecord(dict(zip(header, map(_cell, row), strict=True))) for row in rows],
-        schema=dg.TableSchema([dg.TableColumn(name) for name in header]),
-    )
-
-
-def columns(*named: tuple[str, str, str]) -> dg.TableSchemaMetadataValue:
-    """Return a table schema from (name, type, description)."""
-    return dg.MetadataValue.table_schema(
-        dg.TableSchema([dg.TableColumn(name, kind, description=text) for name, kind, text in named])
-    )
-
-
-def bars(values: Mapping[str, int], *, title: str) -> dg.MarkdownMetadataValue:
-    """Draw counts as bars of text in the given order: an import reports hundreds of days, and a picture takes 0.1 s."""
-    most = max([1, *values.values()])
-    lines = [f"{name[:28]:<28} {'█' * round(40 * value / most)} {value}" for name, value in values.items()]
-    return dg.MetadataValue.md("\n".join([title, "```", *lines, "```"]))
-
-
 def _cell(value: object) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
-
-
-_MARKS = "█▓▒░▚▤▥▧●◆"  # one for each part, repeated after ten
-_BAR = 24  # characters of the longest bar
-
-
-def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> dg.TableMetadataValue:
-    """Return a table with a bar of text for each row; its header names the parts, and a minus precedes negative ones.
-
-    Parts that are 0 in every row are left out. Names of rows come last: the UI cuts wide tables at the right.
-    """
-    used = {name: sizes for name, sizes in parts.items() if any(sizes)}
-    marks = dict(zip(used, cycle(_MARKS), strict=False))
-    longest = max((sum(abs(sizes[at]) for sizes in used.values()) for at in range(len(rows))), default=0.0) or 1.0
-
-    def bar(at: int, sign: int) -> str:
-        drawn, end = "", 0.0
-        for name, sizes in used.items():
-            end += max(sign * sizes[at], 0.0)
-            drawn += marks[name] * (round(_BAR * end / longest) - len(drawn))
-        return drawn
-
-    lines = []
-    for at, row in enumerate(rows):
-        total, negative = sum(sizes[at] for sizes in used.values()), bar(at, -1)
-        lines.append((f"{total:.3g}", bar(at, 1) + (f" −{negative}" if negative else ""), row))
-    return table(["sum", ", ".join(f"{mark} {name}" for name, mark in marks.items()) or "parts", title], lines)

@@ -97,7 +97,10 @@ def _reported(workspace: Workspace, partitions: Sequence[Partition]) -> Mapping[
     return {NAME: {WHOLE: _version(collection, workspace.embedding_model() or "none", ids)}} if ids else {}
 
 
-def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def archive_is_spread_over_levels_and_categories(
+    workspace: Workspace, partitions: Sequence[Partition], made: Made
+) -> Checked:
+    """Every level has best practices, and no level or category nearly all of them."""
     kept = _practices_of(workspace, made)
     levels = Counter(each.target_level for each in kept)
     categories = Counter(each.category or "unknown" for each in kept)
@@ -114,7 +117,8 @@ def _spread(workspace: Workspace, partitions: Sequence[Partition], made: Made) -
     )
 
 
-def _no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """No text or keyword contains a phone number or mail address."""
     kept = _practices_of(workspace, made)
     unmasked = {each.id: kinds for each in kept if (kinds := _pii_in(each))}
     return Checked(
@@ -128,7 +132,8 @@ def _pii_in(practice: BestPractice) -> str:
     return ", ".join(kind for kind, _ in groupby(sorted(found)))
 
 
-def _vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """A sample of originals is found by its own vectors."""
     archive: Archive = made.details or archive_of(
         workspace.settings, workspace.warehouse, workspace.vector_index, workspace.embedder()
     )
@@ -150,21 +155,9 @@ STEP = Step(
             report=_report,
             deps=("paper_rewrites",),
             checks=(
-                Check(
-                    name="archive_is_spread_over_levels_and_categories",
-                    holds=_spread,
-                    description="Every level has best practices, and no level or category nearly all of them.",
-                ),
-                Check(
-                    name="no_unmasked_pii",
-                    holds=_no_unmasked_pii,
-                    description="No text or keyword contains a phone number or mail address.",
-                ),
-                Check(
-                    name="vectors_find_themselves",
-                    holds=_vectors_find_themselves,
-                    description="A sample of originals is found by its own vectors.",
-                ),
+                Check(archive_is_spread_over_levels_and_categories),
+                Check(no_unmasked_pii),
+                Check(vectors_find_themselves),
             ),
         ),
     ),

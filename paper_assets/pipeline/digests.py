@@ -222,7 +222,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     )
 
 
-def _every_listed_paper_is_in_its_page(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def every_listed_paper_is_in_its_page(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """The page and its Markdown show each paper of the stored list."""
     missing = [
         f"{each} {paper_id}"
         for each in partitions
@@ -233,7 +234,8 @@ def _every_listed_paper_is_in_its_page(workspace: Workspace, partitions: Sequenc
     return Checked(passed=not missing, counted={"partitions": len(partitions), "missing": missing[:20]})
 
 
-def _digests_were_sent(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def digests_were_sent(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Every delivery configured in delivery.json was accepted by the receiving server."""
     missing = undelivered(workspace, (each.of_profile for each in partitions))
     return Checked(
         passed=not missing,
@@ -254,18 +256,8 @@ STEP = Step(
             report=_report,
             deps=("scored_rankings", "balanced_retrievals", "paper_rewrites"),
             checks=(
-                Check(
-                    name="every_listed_paper_is_in_its_page",
-                    description="The page and its Markdown show each paper of the stored list.",
-                    holds=_every_listed_paper_is_in_its_page,
-                    serious=True,
-                ),
-                Check(
-                    name="digests_were_sent",
-                    holds=_digests_were_sent,
-                    description="Every delivery configured in delivery.json was accepted by the receiving server.",
-                    serious=True,
-                ),
+                Check(every_listed_paper_is_in_its_page, serious=True),
+                Check(digests_were_sent, serious=True),
             ),
         ),
     ),

@@ -13,7 +13,6 @@ from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.staleness import EMBEDDINGS, embedding_version, partitions_of_days
 from paper_assets.pipeline.step import (
-    Bars,
     Check,
     Checked,
     Columns,
@@ -23,6 +22,7 @@ from paper_assets.pipeline.step import (
     Report,
     Step,
     Value,
+    bars,
     days_of,
     make_each,
 )
@@ -152,7 +152,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
         "embedded_now": made.details.get(day, 0),
     }
     groups = Counter((listed or ["none"])[0] for listed in papers.column("categories").to_pylist())
-    values["categories"] = Bars(dict(groups.most_common(8)), title=f"Papers by first category, {day}")
+    values["categories"] = bars(dict(groups.most_common(8)), title=f"Papers by first category, {day}")
     version = embedding_version(day_fingerprints(warehouse, day, day).get(day, "empty"), model.name)
     return Report(version, values)
 
@@ -160,7 +160,8 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
 NO_MODEL = Checked(passed=False, counted={"reason": "the embedding model cannot be loaded"})
 
 
-def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Every paper of the days has its vector."""
     if made.details is None:
         return NO_MODEL
     days, model = days_of(partitions), workspace.load_embedder().name
@@ -168,7 +169,8 @@ def _no_paper_without_vector(workspace: Workspace, partitions: Sequence[Partitio
     return Checked(passed=without == 0, counted={"without_vector": without})
 
 
-def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Every stored vector has length 1, so that a dot product is a cosine."""
     if made.details is None:
         return NO_MODEL
     days, faulty, vectors = days_of(partitions), 0, 0
@@ -178,7 +180,8 @@ def _vectors_are_unit_length_and_finite(workspace: Workspace, partitions: Sequen
     return Checked(passed=faulty == 0, counted={"vectors": vectors, "faulty": faulty})
 
 
-def _stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def stored_vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """The index finds each vector of a sample; one that loses many is rebuilt."""
     if made.details is None:
         return NO_MODEL
     days, sample = days_of(partitions), []
@@ -213,21 +216,9 @@ STEP = Step(
             report=_report,
             deps=("arxiv_papers",),
             checks=(
-                Check(
-                    name="no_paper_without_vector",
-                    description="Every paper of the days has its vector.",
-                    holds=_no_paper_without_vector,
-                ),
-                Check(
-                    name="vectors_are_unit_length_and_finite",
-                    description="Every stored vector has length 1, so that a dot product is a cosine.",
-                    holds=_vectors_are_unit_length_and_finite,
-                ),
-                Check(
-                    name="stored_vectors_find_themselves",
-                    description="The index finds each vector of a sample; one that loses many is rebuilt.",
-                    holds=_stored_vectors_find_themselves,
-                ),
+                Check(no_paper_without_vector),
+                Check(vectors_are_unit_length_and_finite),
+                Check(stored_vectors_find_themselves),
             ),
         ),
     ),

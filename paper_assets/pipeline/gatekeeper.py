@@ -29,7 +29,6 @@ from paper_assets.pipeline.rankings import RankingWork, keep_candidates, ranking
 from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
     STOPS_ALL,
-    Bars,
     Check,
     Checked,
     Columns,
@@ -38,11 +37,12 @@ from paper_assets.pipeline.step import (
     Partition,
     Product,
     Report,
-    StackedBars,
     Step,
     Table,
     ascending,
+    bars,
     make_each,
+    stacked_bars,
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -182,7 +182,7 @@ def candidate_report(workspace: Workspace, partition: Partition, made: Made) -> 
             "removed": Table(
                 ["id", "title", "reason"], [(row["paper_id"], row["title"], row["reason"]) for row in removed]
             ),
-            "outcome": Bars(outcome, title=f"Papers in the window of {profile}, {day}"),
+            "outcome": bars(outcome, title=f"Papers in the window of {profile}, {day}"),
         },
     )
 
@@ -229,7 +229,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
             "dagster/row_count": stored.rows.num_rows,
             "dagster/column_schema": _RANKING_COLUMNS,
             "top_papers": _top_papers(top, titles, header),
-            "score_breakdown": StackedBars(
+            "score_breakdown": stacked_bars(
                 [f"{row['rank']}. {titles.get(row['paper_id'], row['paper_id'])}" for row in top],
                 _contributions(top, header["weights"]),
                 title=f"What each dimension brought, {stored.profile}, {stored.day}",
@@ -303,7 +303,7 @@ def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -
 
 
 def every_removed_paper_has_a_reason(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Check that every paper either passed or names the filter that removed it."""
+    """A paper has passed, or names the filter that removed it; never both, never neither."""
     unexplained = [
         f"{each} {row['paper_id']}"
         for each in partitions
@@ -313,8 +313,8 @@ def every_removed_paper_has_a_reason(workspace: Workspace, partitions: Sequence[
     return Checked(passed=not unexplained, counted={"partitions": len(partitions), "unexplained": unexplained[:20]})
 
 
-def scores_are_recomputable(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Recompute every score from its stored parts and check its range."""
+def scores_are_in_range_and_recomputable(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Every score can be recomputed from its stored parts and is in its range."""
     scoring = workspace.settings.scoring
     worst, out_of_range = 0.0, 0
     for each in partitions:
@@ -442,15 +442,7 @@ STEP = Step(
             report=candidate_report,
             deps=_UPSTREAM,
             any_day=frozenset({"paper_embeddings"}),
-            checks=(
-                Check(
-                    name="every_removed_paper_has_a_reason",
-                    description="A paper has passed, or names the filter that removed it; never both, never neither.",
-                    holds=every_removed_paper_has_a_reason,
-                    serious=True,
-                    blocking=True,
-                ),
-            ),
+            checks=(Check(every_removed_paper_has_a_reason, serious=True, blocking=True),),
         ),
         Product(
             name=RANKINGS,
@@ -459,15 +451,7 @@ STEP = Step(
             report=ranking_report,
             deps=(CANDIDATES, *_UPSTREAM),
             any_day=frozenset({"paper_embeddings"}),
-            checks=(
-                Check(
-                    name="scores_are_in_range_and_recomputable",
-                    description="Every score can be recomputed from its stored parts and is in its range.",
-                    holds=scores_are_recomputable,
-                    serious=True,
-                    blocking=True,
-                ),
-            ),
+            checks=(Check(scores_are_in_range_and_recomputable, serious=True, blocking=True),),
         ),
     ),
     group="ranking",

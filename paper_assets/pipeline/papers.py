@@ -20,7 +20,6 @@ from paper_assets.paper import Paper
 from paper_assets.pipeline.profiles import followed_categories
 from paper_assets.pipeline.staleness import PAPERS
 from paper_assets.pipeline.step import (
-    Bars,
     Check,
     Checked,
     Columns,
@@ -31,6 +30,7 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     Value,
+    bars,
     days_of,
     make_each,
 )
@@ -243,7 +243,7 @@ def _values(day: date, rows: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
         ),
         "withdrawn": sum(row["withdrawn"] for row in rows),
         "with_code": sum(row["github_url"] is not None for row in rows),
-        "categories": Bars(dict(categories.most_common(8)), title=f"Papers by category, {day}"),
+        "categories": bars(dict(categories.most_common(8)), title=f"Papers by category, {day}"),
     }
 
 
@@ -261,14 +261,16 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     return Report(stored.data_version, values)
 
 
-def _ids_are_unique(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def ids_are_unique(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """No paper has two rows."""
     days = days_of(partitions)
     ids = papers_between(workspace.warehouse, days[0], days[-1]).column("paper_id").to_pylist()
     repeated = [paper_id for paper_id, times in Counter(ids).items() if times > 1]
     return Checked(passed=not repeated, counted={"papers": len(ids), "repeated": repeated[:20]})
 
 
-def _no_weekday_without_papers(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def no_weekday_without_papers(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """A weekday with no paper is a holiday at arXiv, or a day lost."""
     days = days_of(partitions)
     filled = day_fingerprints(workspace.warehouse, days[0], days[-1])
     now = workspace.clock()
@@ -286,18 +288,8 @@ STEP = Step(
             kinds=frozenset({"arxiv", "duckdb"}),
             report=_report,
             checks=(
-                Check(
-                    name="ids_are_unique",
-                    holds=_ids_are_unique,
-                    description="No paper has two rows.",
-                    serious=True,
-                    blocking=True,
-                ),
-                Check(
-                    name="no_weekday_without_papers",
-                    holds=_no_weekday_without_papers,
-                    description="A weekday with no paper is a holiday at arXiv, or a day lost.",
-                ),
+                Check(ids_are_unique, serious=True, blocking=True),
+                Check(no_weekday_without_papers),
             ),
         ),
     ),

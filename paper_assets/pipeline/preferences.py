@@ -24,7 +24,6 @@ from paper_assets.pipeline.learning_inputs import (
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.staleness import LEARNING
 from paper_assets.pipeline.step import (
-    Bars,
     Columns,
     Link,
     Made,
@@ -33,6 +32,7 @@ from paper_assets.pipeline.step import (
     Report,
     Step,
     Table,
+    bars,
     make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
@@ -210,7 +210,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
             ),
             "counts": evidence.share,
             "why": evidence.sentence,
-            "ratings": Bars(
+            "ratings": bars(
                 {"worth reading": evidence.worth, "not for you": evidence.no, "reading signals": evidence.signals},
                 title="Learned from",
             ),

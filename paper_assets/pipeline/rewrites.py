@@ -28,7 +28,6 @@ from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.rewrite_items import known_step, wanted_items
 from paper_assets.pipeline.staleness import NO_REWRITES, REWRITES, UNFINISHED, decided_lately
 from paper_assets.pipeline.step import (
-    Bars,
     Check,
     Checked,
     Columns,
@@ -39,6 +38,7 @@ from paper_assets.pipeline.step import (
     Step,
     Table,
     Value,
+    bars,
     make_each,
 )
 from paper_assets.pipeline.workspace import Workspace
@@ -112,7 +112,7 @@ def rewrites_report(
             ["paper", "level", "status", "score", "LIX", "attempts", "held back", "examples", "archive"],
             [_row(item, config) for item in items],
         ),
-        "standing": Bars(
+        "standing": bars(
             dict(Counter(status_in_words(item, config=config) for item in items)),
             title=f"Rewrites of {partition.profile}, {partition.day}",
         ),
@@ -177,7 +177,7 @@ def waiting_too_long(items: Iterable[RewriteItem], *, as_of: datetime, config: R
 
 
 def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Check that no rewrite of any partition has waited for a decision for days."""
+    """No rewrite has waited for a decision for days."""
     config = workspace.settings.rewriting
     overdue = waiting_too_long(unfinished_items(workspace.warehouse), as_of=workspace.clock(), config=config)
     waiting = [f"{item.paper_id} for {item.target_level}" for item in overdue]
@@ -185,7 +185,7 @@ def nothing_waits_too_long(workspace: Workspace, partitions: Sequence[Partition]
 
 
 def attempts_are_whole(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
-    """Check that attempts count up from 1 without gaps and scores are from 0 to 100."""
+    """Attempts count up from 1; scores are 0 to 100."""
     found = [
         item
         for each in partitions
@@ -359,7 +359,8 @@ def _needs_model(item: RewriteItem, config: RewritingConfig) -> bool:
     return isinstance(known_step(item, config=config), Write)
 
 
-def _nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+def nothing_waits_for_the_model(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
+    """Every rewrite is done or waits for a person, not for a missing or unreachable model."""
     if not made.details:  # the check is executed alone
         config = workspace.settings.rewriting
         items = [item for item in unfinished_items(workspace.warehouse) if _needs_model(item, config)]
@@ -380,22 +381,9 @@ STEP = Step(
             report=_report,
             deps=("scored_rankings",),
             checks=(
-                Check(
-                    name="nothing_waits_for_the_model",
-                    holds=_nothing_waits_for_the_model,
-                    description="Every rewrite is done or waits for a person, not for a missing or unreachable model.",
-                ),
-                Check(
-                    name="nothing_waits_too_long",
-                    holds=nothing_waits_too_long,
-                    description="No rewrite has waited for a decision for days.",
-                ),
-                Check(
-                    name="attempts_are_whole",
-                    holds=attempts_are_whole,
-                    description="Attempts count up from 1; scores are 0 to 100.",
-                    serious=True,
-                ),
+                Check(nothing_waits_for_the_model),
+                Check(nothing_waits_too_long),
+                Check(attempts_are_whole, serious=True),
             ),
         ),
     ),

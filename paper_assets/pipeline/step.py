@@ -4,15 +4,15 @@ Every step has a `Step` here; the Dagster assets with their data versions, check
 question "is it current?" (`stale`), and the commands `run` and `status` are derived from it. To add an asset, add a
 file with a `Step` and a line in `pipeline/steps.py`, and its `Tracked` to the table in `pipeline/staleness.py`.
 
-A report consists of values that know no interface (tables, bars); defs/reports.py renders them. The
-report of each asset is beside its step.
+A report consists of values that know no interface (tables, Markdown); defs/reports.py renders them. The report of each
+asset is beside its step.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from itertools import groupby
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +37,6 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """Counts by name, in the given order."""
-
-    counts: Mapping[str, int]
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class StackedBars:
-    """One bar a row, made of its parts in order; the first row on top."""
-
-    rows: Sequence[str]
-    parts: Mapping[str, Sequence[float]]
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Markdown:
     """Markdown from this program, in which texts from outside are escaped."""
 
@@ -67,7 +50,41 @@ class Link:
     url: str
 
 
-Value = Table | Columns | Bars | StackedBars | Markdown | Link | Path | str | int | float
+Value = Table | Columns | Markdown | Link | Path | str | int | float
+
+
+def bars(counts: Mapping[str, int], *, title: str) -> Markdown:
+    """Draw counts as bars of text in the given order: an import reports hundreds of days, and a picture takes 0.1 s."""
+    most = max([1, *counts.values()])
+    lines = [f"{name[:28]:<28} {'█' * round(40 * count / most)} {count}" for name, count in counts.items()]
+    return Markdown("\n".join([title, "```", *lines, "```"]))
+
+
+_MARKS = "█▓▒░▚▤▥▧●◆"  # one for each part, repeated after ten
+_BAR = 24  # characters of the longest bar
+
+
+def stacked_bars(rows: Sequence[str], parts: Mapping[str, Sequence[float]], *, title: str) -> Table:
+    """Return a table with a bar of text for each row; its header names the parts, and a minus precedes negative ones.
+
+    Parts that are 0 in every row are left out. Names of rows come last: the UI cuts wide tables at the right.
+    """
+    used = {name: sizes for name, sizes in parts.items() if any(sizes)}
+    marks = dict(zip(used, cycle(_MARKS), strict=False))
+    longest = max((sum(abs(sizes[at]) for sizes in used.values()) for at in range(len(rows))), default=0.0) or 1.0
+
+    def bar(at: int, sign: int) -> str:
+        drawn, end = "", 0.0
+        for name, sizes in used.items():
+            end += max(sign * sizes[at], 0.0)
+            drawn += marks[name] * (round(_BAR * end / longest) - len(drawn))
+        return drawn
+
+    lines = []
+    for at, row in enumerate(rows):
+        total, negative = sum(sizes[at] for sizes in used.values()), bar(at, -1)
+        lines.append((f"{total:.3g}", bar(at, 1) + (f" −{negative}" if negative else ""), row))
+    return Table(["sum", ", ".join(f"{mark} {name}" for name, mark in marks.items()) or "parts", title], lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +171,21 @@ class Checked:
     counted: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
-    """A claim about an asset that is recomputed from what is stored.
+    """A claim about an asset that is recomputed from what is stored: the name and docstring of a function.
 
     `blocking`: nothing downstream is made while it fails. `serious`: an error, not a warning.
     """
 
-    name: str
     holds: Callable[[Workspace, Sequence[Partition], Made], Checked]
-    description: str = ""
     serious: bool = False
     blocking: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the check."""
+        return self.holds.__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,6 @@ def test_the_page_of_a_day_says_for_each_side_what_was_found_by_which_filter_and
     assert (
         metadata["filters"].splitlines()[1].startswith('{"1. cs.CL": {"$and": [{"primary_category": {"$eq": "cs.CL"}}')
     )
-    assert metadata["balance"].schema.columns[-1].name.startswith("Documents for each side, graphs")
     assert "Traffic forecasting" in str(metadata["passages_1"].records)
     assert "otherwise" in metadata["notes"] and "<b>" not in metadata["notes"]
     (answer,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
