@@ -45,16 +45,13 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     return Made(new={WHOLE: True}, details=archive)
 
 
-def _practices_of(workspace: Workspace, made: Made) -> list[BestPractice]:
+def _practices_of(workspace: Workspace) -> list[BestPractice]:
     return best_practices(workspace.warehouse, workspace.settings.archive)
 
 
 def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    return archive_report(made.details, _practices_of(workspace, made))
-
-
-def archive_report(archive: Archive, kept: Sequence[BestPractice]) -> Report:
     """Report the archive and its newest entries; its version changes with its content. The page shows its spread."""
+    archive, kept = made.details, _practices_of(workspace)
     model = archive.embedder.name if archive.embedder else "none"
     values: dict[str, Value] = {
         "dagster/row_count": len(kept),
@@ -101,7 +98,7 @@ def archive_is_spread_over_levels_and_categories(
     workspace: Workspace, partitions: Sequence[Partition], made: Made
 ) -> Checked:
     """Every level has best practices, and no level or category nearly all of them."""
-    kept = _practices_of(workspace, made)
+    kept = _practices_of(workspace)
     levels = Counter(each.target_level for each in kept)
     categories = Counter(each.category or "unknown" for each in kept)
     lopsided = [
@@ -119,7 +116,7 @@ def archive_is_spread_over_levels_and_categories(
 
 def no_unmasked_pii(workspace: Workspace, partitions: Sequence[Partition], made: Made) -> Checked:
     """No text or keyword contains a phone number or mail address."""
-    kept = _practices_of(workspace, made)
+    kept = _practices_of(workspace)
     unmasked = {each.id: kinds for each in kept if (kinds := _pii_in(each))}
     return Checked(
         passed=not unmasked, counted={"best_practices": len(kept), "unmasked": dict(list(unmasked.items())[:20])}
@@ -139,7 +136,7 @@ def vectors_find_themselves(workspace: Workspace, partitions: Sequence[Partition
     )
     if archive.embedder is None:
         return NO_MODEL
-    ids = sorted(each.id for each in _practices_of(workspace, made))
+    ids = sorted(each.id for each in _practices_of(workspace))
     sample = ids[:: max(1, len(ids) // SAMPLE)][:SAMPLE]
     practices, vectors = with_vectors(archive.warehouse, archive.collection, sample, model=archive.embedder.name)
     return index_finds_its_vectors(archive.index, archive.collection, [each.id for each in practices], vectors)

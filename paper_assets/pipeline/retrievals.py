@@ -57,8 +57,10 @@ _PRIVATE = "a private document of the profile"
 StoredAnswer = Mapping[str, Any]
 
 
-def retrieval_report(day: date, profile: str, answers: Sequence[StoredAnswer], *, unread: Sequence[str] = ()) -> Report:
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """Report for each question the documents of each side with scores and links, the filter used, and the balance."""
+    answers = retrievals_of(workspace.warehouse, partition.of_day, partition.of_profile)
+    unread = made.details.get(partition.of_profile, ())
     version = sha256(json.dumps(answers, sort_keys=True).encode()).hexdigest()[:32]
     sides = [(at, side) for at, answer in enumerate(answers, 1) for side in answer["sides"]]
     values: dict[str, Value] = {
@@ -267,12 +269,6 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     with log_handler(_ToLog(workspace.log)):
         new, failures = make_each(partitions, make)
     return Made(new=new, failures=failures, details=unread)
-
-
-def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    answers = retrievals_of(workspace.warehouse, partition.of_day, partition.of_profile)
-    unread = made.details.get(partition.of_profile, ())
-    return retrieval_report(partition.of_day, partition.of_profile, answers, unread=unread)
 
 
 def keep_retrievals(

@@ -89,15 +89,12 @@ _COLUMNS = Columns(
 )
 
 
-def rewrites_report(
-    partition: Partition,
-    items: Sequence[RewriteItem],
-    *,
-    price: Callable[[Usage], float | None] | None,
-    warning: str | None,
-    config: RewritingConfig,
-) -> Report:
+def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """Report the state of each rewrite, and what all of it used since it was opened."""
+    items = rewrites_of(workspace.warehouse, profile=partition.of_profile, day=partition.of_day)
+    details: Written = made.details
+    concerned = {item.item for item in items} & set(details.left.unfinished)
+    price, config = details.writer.price if details.writer else None, workspace.settings.rewriting
     attempts = [attempt for item in items for attempt in item.attempts]
     used = Usage(
         calls=2 * len(attempts),
@@ -124,7 +121,7 @@ def rewrites_report(
         "output_tokens": used.output_tokens,
         "model": ", ".join(sorted({attempt.model for attempt in attempts})) or "none",
         "critic": ", ".join(sorted({attempt.critic for attempt in attempts if attempt.critic})) or "none",
-        "warnings": warning or "none",
+        "warnings": (details.left.warning if concerned else None) or "none",
     }
     if cost is not None:
         values["cost"] = round(cost, 6)
@@ -340,19 +337,6 @@ def advance_all(
     if writer.budget.usage.calls:
         log(f"paid: {writer.paid}")
     return Advanced(unfinished=tuple(left), reason=reason, faults=tuple(faults))
-
-
-def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
-    items = rewrites_of(workspace.warehouse, profile=partition.of_profile, day=partition.of_day)
-    details: Written = made.details
-    concerned = {item.item for item in items} & set(details.left.unfinished)
-    return rewrites_report(
-        partition,
-        items,
-        price=details.writer.price if details.writer else None,
-        warning=details.left.warning if concerned else None,
-        config=workspace.settings.rewriting,
-    )
 
 
 def _needs_model(item: RewriteItem, config: RewritingConfig) -> bool:
