@@ -13,6 +13,7 @@ from tests.desk import COMMAND, Desk, paper
 from tests.loopback import Answer, Request, refusing_port, serving
 from tests.loopback_arxiv import loopback_arxiv
 from tests.mcp.raw_host import LEGACY, RawHost, error_in, raw_host
+from tests.waiting import until
 
 GARBAGE = (
     b"hello\n",
@@ -176,8 +177,7 @@ def test_a_server_killed_while_it_writes_leaves_the_stores_whole(desk: Desk, hos
             "tools/call",
             {"name": "rank_and_filter_papers", "arguments": arguments, "_meta": {"progressToken": "p"}},
         )
-        while doomed.next_message().get("params", {}).get("message") != "scoring":  # vectors just kept, file to come
-            pass
+        until(lambda: desk.state()["embeddings"] != before["embeddings"])  # vectors just kept, file to come
         os.killpg(doomed.process.pid, signal.SIGKILL)
         doomed.process.wait()
     after = desk.state()
