@@ -3,18 +3,21 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from paper_assets.errors import LLMError, StoreError
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.rewriting import writing
 from paper_assets.rewriting.best_practices import Archive
 from paper_assets.rewriting.policy import LEVELS
 from paper_assets.rewriting.prompts import personas, prompt_version
 from paper_assets.rewriting.writing import Writer, new_item, open_writer, write_attempt
-from paper_assets.settings import RewritingConfig
+from paper_assets.settings import RewritingConfig, load_settings
 from paper_assets.stores.best_practices import BestPractice
+from tests.invented_cross_encoder import tiny_cross_encoder
 from tests.loopback_llm import Kept, LoopbackLLM, Request, Step, fault, loopback_llm, says
 from tests.rewriting.scripted import NOW, PAPER, Play, inside, is_critic, verdict, writer_of
 from tests.rewriting.scripted import writing as requests_of
@@ -193,3 +196,13 @@ def test_a_dead_server_is_an_error_of_the_language_model() -> None:
 
     with loopback_llm(dead) as server, pytest.raises(LLMError):
         write_attempt(writer_of(server), ITEM, [])
+
+
+def test_the_writer_of_a_workspace_has_the_configured_nli_model(tmp_path: Path) -> None:
+    named = tiny_cross_encoder(tmp_path / "nli", names=("contradiction", "entailment", "neutral"))
+    with loopback_llm() as server:
+        environ = {**server.environ("openai"), "OPENAI_MODEL": "m"}
+        for model, decides in ((f"{named}", True), ("", False)):
+            settings = load_settings({**environ, "PAPER_ASSETS_STANCE_MODEL": model}, tmp_path)
+            workspace = open_workspace(settings, environ, clock=lambda: NOW)
+            assert (workspace.load_writer(workspace).nli is not None) is decides
