@@ -91,7 +91,7 @@ def _looks(desk: Desk) -> int:
         counts = connection.execute(
             """
             select count(*) from job_ticks
-            where status in ('SKIPPED', 'SUCCESS') and json_extract(tick_body, '$.job_name') = 'conditions'
+            where status in ('SKIPPED', 'SUCCESS') and json_extract(tick_body, '$.job_name') = 'due'
             """
         ).fetchall()
     return int(counts[0][0])
