@@ -99,7 +99,7 @@ def query_words(query: str) -> list[QueryWord]:
 def numbered_words(
     texts: pa.Array, number: Callable[[str], int], *, normal: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the row and the number of the word of each occurrence; `number` gives each spelling its number.
+    """Return, for each word that occurs in the texts, its row and its number; `number` numbers a spelling.
 
     `normal`: the texts are in normal form.
     """

@@ -378,8 +378,8 @@ def _draft(name: str, text: str, options: Mapping[str, Any], *, model: bool) -> 
 
 
 def _reading(text: str, *, model: bool) -> Reading:
-    """Read a statement by the rules, and then by the language model if it is asked, or if the statement is in another
-    language and a model is set up (W4). Raises LLMConfigError, LLMError if it is asked.
+    """Read a statement by the rules, then by the language model with `--model`, or where one is set up and the
+    statement is in another language (W4). Raises LLMConfigError, LLMError with `--model`.
     """
     reading = read_statement(text, categories=categories_by_name())
     if not (model or reading.language):

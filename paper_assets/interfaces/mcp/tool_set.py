@@ -87,7 +87,7 @@ def served(
 
 
 def _as_call(method: Callable[..., Mapping[str, Any]], bounds: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the method as a call whose work it is: with the call's context in the place of `progress`."""
+    """Return a tool that runs the method in a thread; it takes the call's context instead of `progress`."""
 
     @wraps(method)
     async def tool(self: "ToolSet", ctx: Context, *arguments: Any, **named: Any) -> CallToolResult:

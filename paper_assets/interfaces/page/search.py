@@ -1,4 +1,4 @@
-"""Search: words are searched, a question is answered; what is found can be kept as an interest or a question.
+"""Search: words are searched, a question is answered; a search can be kept as an interest or a question.
 
 The quotations of an answer cost nothing. The page shows the cost of a written answer before it is requested. A thread
 of this process writes it, and asking again after a restart costs nothing, because the model's answers are stored by
