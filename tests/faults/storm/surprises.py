@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from paper_assets.defs.dagster_internals import close_files
 from tests.desk import Desk
 from tests.faults.storm.counts import Counts, Tally
 from tests.faults.surprises import (
@@ -63,6 +64,7 @@ def _outcome(folder: Path, work: Callable[[Desk], Outcome], plant: str | None, d
         with planted(plant, day):
             return work(desk)
     finally:
+        close_files()  # of Dagster's history, which the next home has under the same names
         shutil.rmtree(home, ignore_errors=True)
 
 
