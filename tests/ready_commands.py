@@ -4,12 +4,11 @@ Nothing here starts a thread, and nothing that is read differs between commands:
 templates, tables, the embedding model, and the migrations of Dagster's history.
 """
 
+import gc
 from importlib import import_module
 from importlib.resources import files
 
-from alembic.config import Config
-from alembic.script import ScriptDirectory
-
+import tests.dagster_migrations  # noqa: F401
 from paper_assets.delivery.channels import message_of
 from paper_assets.digests.html import html_page
 from paper_assets.digests.markdown import markdown_page
@@ -53,16 +52,4 @@ for template in (files("paper_assets.interfaces.page") / "templates").iterdir():
 understood(profile_content(GRAPHS, source="tests"))
 standard_calibration(), standard_taxonomy(), load_embedder()
 
-# Dagster reads its forty migrations again for the history of each run.
-_migrations: dict[str | None, ScriptDirectory] = {}
-_read = ScriptDirectory.from_config
-
-
-def _read_once(config: Config) -> ScriptDirectory:
-    folder = config.get_main_option("script_location")
-    if folder not in _migrations:
-        _migrations[folder] = _read(config)
-    return _migrations[folder]
-
-
-ScriptDirectory.from_config = _read_once
+gc.freeze()  # so that no fork searches, and thereby copies, what was made here

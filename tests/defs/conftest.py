@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.dagster_migrations  # noqa: F401
 from paper_assets.defs import resources
 from paper_assets.settings import load_settings
 

@@ -50,26 +50,18 @@ def test_the_typescript_client_lists_calls_hears_progress_and_cancels_over_http(
     assert outcome["again"] == "speech"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--method", "tools/list"], '"todays_ranking"'),
-        (["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"], "summary"),
-        (["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=speech"], "none named"),
-    ],
-)
-def test_the_inspector_shows_tools_answers_and_errors_over_http(
-    served_lab: Lab, arguments: list[str], expected: str
-) -> None:
+def test_the_inspector_shows_an_answer_over_http(served_lab: Lab) -> None:
+    """Tools and errors over HTTP are the TypeScript client's, above; the inspector's over a pipe in `tests/mcp`."""
+    call = ["--method", "tools/call", "--tool-name", "todays_ranking", "--tool-arg", "profile=traffic"]
     inspector = node(*PACKAGES) / ".bin" / "mcp-inspector"
     header = f"Authorization: Bearer {served_lab.tokens['ada']}"
     done = subprocess.run(
-        [str(inspector), "--cli", f"{served_lab.url}/mcp", "--transport", "http", "--header", header, *arguments],
+        [str(inspector), "--cli", f"{served_lab.url}/mcp", "--transport", "http", "--header", header, *call],
         capture_output=True,
         text=True,
         timeout=600,
     )
-    assert expected in done.stdout, done.stderr
+    assert "summary" in done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -155,25 +155,22 @@ def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     assert after and "frog" not in after.words and "2603.00100" not in after.rated
 
 
-@pytest.mark.parametrize(
-    ("address", "word"),
-    [
-        ("at https://github.com/devin77/toadtool.", "devin77"),
-        ("at https: //www.toads.example/devin77", "devin77"),
-        ("at www.devin77.example", "devin77"),
-        ("at toads.example/devin77/data", "devin77"),
-        ("(devin77.github.io)", "devin77"),
-        ("devin77@toads.example", "devin77"),
-    ],
-)
-def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day, address: str, word: str) -> None:
-    for number in (100, 101):  # a word that only one paper contains is not learned either
-        plain = paper(number, f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {address}")
-        day.add(replace(plain, version=2))
-    rate_frogs_and_stones(day)
+def test_words_of_addresses_are_not_learned_and_those_of_the_text_are(day: Day) -> None:
+    addresses = (
+        "at https://github.com/devin71/toadtool.",
+        "at https: //www.toads.example/devin72",
+        "at www.devin73.example",
+        "at toads.example/devin74/data",
+        "(devin75.github.io)",
+        "devin76@toads.example",
+    )
+    for number in range(12):  # two of each: a word that only one paper contains is not learned either
+        text = f"Notes of a walk: frogs and/or newts on JD.com at mAP@0.5 {addresses[number // 2]} devin70"
+        day.add(replace(paper(100 + number, text), version=2))
+    rate_frogs_and_stones(day, count=12)
     learn(day)
     model = stored_model(day.warehouse, "ann")
-    assert model and word not in model.words
+    assert model and [word for word in model.words if "devin" in word] == ["devin70"]
     assert {"frog", "newt", "jd", "map"} <= set(model.words)
 
 
