@@ -18,8 +18,7 @@ An author's profile is their first two papers. They rate their own earlier paper
 list shows not; all later papers are ranked, and the author's own ones are right.
 
 `first set`: after the twelve answers that a new reader is asked for (L5), beside `random set`, twelve random ones out
-of the same papers, and the twelve at the top of the list. `opened`: no rating; of the first 20 papers the reader opens
-the full text of 60 % of those worth reading and of 10 % of the others.
+of the same papers, and the twelve at the top of the list.
 """
 
 import argparse
@@ -45,7 +44,7 @@ from benchmarks.evaluation.fitting import held_out_fits, parts_of
 from benchmarks.evaluation.judged_lists import ON_TOPIC, UNJUDGED, load_judged_lists, scratch_warehouse
 from benchmarks.evaluation.labelled_set import load_labelled_set
 from benchmarks.evaluation.metrics import bootstrap_mean, exponential_gain, ndcg
-from paper_assets.learning.preference_model import SIGNAL_WEIGHTS, RatedPapers, rated_papers, train, weigh
+from paper_assets.learning.preference_model import RatedPapers, rated_papers, train, weigh
 from paper_assets.learning.questions import FIRST_SET, first_set, questions
 from paper_assets.models.embedder import load_embedder
 from paper_assets.models.minilm import NAME as MODEL
@@ -66,7 +65,6 @@ from paper_assets.weights import DIMENSIONS
 
 COUNTS = (3, 10, 30, 100)
 RANDOM_DRAWS = 6  # of one draw each, 13 readers' mean varies by .01 and says nothing about .005
-DEPTH, LEAST_OPENED = 200, 0.7  # papers looked through; a count is measured if this share of it was opened
 READ_BEFORE = 0.8  # of an author's earlier papers
 LOWEST = 4  # readers printed
 Rows = NDArray[np.int64]
@@ -350,9 +348,8 @@ def new_reader(
     unseen: UnseenPapers,
     figures: dict[tuple[str, int], float],
 ) -> None:
-    """Add the figures of a first set of answers, and of papers that were opened and not rated."""
+    """Add the figures of a first set of answers."""
     without = unseen.ndcg(unseen.by_formula)
-    worth = reader.grades >= ON_TOPIC
     if len(listed) > FIRST_SET:
         figures["without", FIRST_SET] = without
         asked = chosen_rows(reader, reader.ranking(seen), listed, (), choose=first_set)
@@ -362,16 +359,6 @@ def new_reader(
             ("top of the list", chance.permutation(listed[:FIRST_SET])),
         ):
             figures[name, FIRST_SET] = unseen.ndcg_after(rated_by(reader, rated, seen=seen))
-    shown = listed[:DEPTH]
-    opened = shown[chance.random(len(shown)) < np.where(worth[shown], 0.6, 0.1)]
-    for count in COUNTS[1:]:
-        if len(opened) < LEAST_OPENED * count:
-            break
-        signals = chance.permutation(opened[:count])
-        figures["without", count] = without
-        known = replace(rated_by(reader, signals, seen=seen), liked=np.ones(len(signals), dtype=bool))
-        for name, weight in (("opened", SIGNAL_WEIGHTS["full text"]), ("opened, weight 1", 1.0)):
-            figures[name, count] = unseen.ndcg_after(replace(known, weights=np.full(len(signals), weight)))
 
 
 def chosen_rows(
@@ -498,7 +485,6 @@ def invented_ratings(count: int, *, by_lot: bool = False) -> RatedPapers:
     return RatedPapers(
         ids=tuple(f"{number:05}" for number in range(count)),
         liked=chance.random(count) < 0.5 if by_lot else (topics < 8) ^ (chance.random(count) < 0.1),
-        weights=np.ones(count),
         odds=2.0 * chance.normal(size=count),
         vectors=vectors.astype(np.float32),
         words=words,

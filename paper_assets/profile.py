@@ -162,7 +162,6 @@ class RankingOptions(_Part):
     )
     weights: Weights | None = Field(None, exclude_if=lambda weights: weights is None)
     learning: Learning = Field("auto", exclude_if=lambda learning: learning == "auto")  # L3
-    learn_from_reading: bool = Field(True, exclude_if=lambda learn: learn)  # opened, copied and kept papers too
 
 
 class RewritingOptions(_Part):

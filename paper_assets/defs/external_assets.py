@@ -12,7 +12,7 @@ import dagster as dg
 
 from paper_assets.defs.partitions import profiles
 from paper_assets.errors import StoreError, named_error
-from paper_assets.learning.ratings import RATING_VALUES, TrainingInputs, training_inputs_of
+from paper_assets.learning.ratings import RATING_VALUES, TrainingInputs, training_inputs
 from paper_assets.pipeline.profiles import ProfileChanges, ProfilesFound, profile_changes
 from paper_assets.pipeline.staleness import LEARNING
 from paper_assets.pipeline.workspace import Workspace
@@ -95,7 +95,7 @@ def _nothing_rated(profile: str) -> Iterator[dg.AssetMaterialization]:
 
 reader_ratings = dg.AssetSpec(
     "reader_ratings",
-    description="The reader's latest rating of each paper and reading signals; their hash is the data version.",
+    description="The reader's latest rating of each paper; their hash is the data version.",
     partitions_def=profiles,
     group_name="profiles",
     kinds={"duckdb"},
@@ -109,9 +109,9 @@ def new_ratings(instance: dg.DagsterInstance, workspace: Workspace) -> dict[str,
     """
     versions = known_versions(instance, reader_ratings.key.to_user_string())
     known = {name: versions.get(name) or None for name in _partitions(instance)}
-    with_ratings, today = set(rated_profiles(workspace.warehouse)), workspace.clock().date()
+    with_ratings = set(rated_profiles(workspace.warehouse))
     wanted = [name for name in sorted(known) if known[name] or name in with_ratings]
-    found = _each("ratings of", wanted, lambda name: training_inputs_of(workspace.warehouse, name, before=today))
+    found = _each("ratings of", wanted, lambda name: training_inputs(workspace.warehouse, name))
     return {name: training for name, training in found if training.version != known[name]}
 
 
@@ -121,11 +121,7 @@ def ratings_event(profile: str, training: TrainingInputs) -> dg.AssetMaterializa
         asset_key=reader_ratings.key,
         partition=profile,
         tags={"dagster/data_version": training.version},
-        metadata={
-            "dagster/row_count": len(training.ratings),
-            **_counts(training),
-            "signals": len(training.signals),
-        },
+        metadata={"dagster/row_count": len(training.ratings), **_counts(training)},
     )
 
 

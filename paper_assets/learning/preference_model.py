@@ -49,8 +49,6 @@ DIMENSION_VARIANCE = 0.25
 SLOPE_VARIANCE, SLOPE_UNIT = 1.0, 4.0  # of the factor of the formula's log odds, per SLOPE_UNIT of them
 LIKED_RIDGE = 0.05  # the more, the more a liked paper may be lowered; measured .01 to 1
 BIAS_VARIANCE = 3.0  # the more, the less ratings of one kind alone teach
-# Weight of a reading signal beside a rating of 1, chosen on simulated readers (docs/evaluation.md).
-SIGNAL_WEIGHTS: Mapping[str, float] = {"abstract": 0.1, "full text": 0.2, "citation": 0.4, "shelf": 0.4}
 _STEPS, _LONGEST_STEP, _PRECISION = 50, 5.0, 1e-7
 _HARDLY_ANY = 1e-12  # share of a model that is not solved: it would change no shift
 _FLOOR = 1e-6  # smallest weight p (1 - p)
@@ -60,14 +58,13 @@ _FLOOR = 1e-6  # smallest weight p (1 - p)
 class RatedPapers:
     """n rated papers in the order of rating.
 
-    `liked` (n,): worth reading or not. `weights` (n,): 1 for a rating, less for a reading signal. `odds` (n,): log odds
-    by the formula. `vectors` (n, d), `words` a sparse (n, stems) of unit rows with the names of its columns,
-    `dimensions` (n, k) as `learned_features` gives them. `library` (l, d): vectors of the profile's liked papers.
+    `liked` (n,): worth reading or not. `odds` (n,): log odds by the formula. `vectors` (n, d), `words` a sparse
+    (n, stems) of unit rows with the names of its columns, `dimensions` (n, k) as `learned_features` gives them.
+    `library` (l, d): vectors of the profile's liked papers.
     """
 
     ids: tuple[str, ...]
     liked: NDArray[np.bool_]
-    weights: Floats
     odds: Floats
     vectors: NDArray[np.float32]
     words: Any
@@ -101,7 +98,6 @@ def pulls(
     covariance: Floats,
     odds: Floats,
     liked: NDArray[np.bool_],
-    weights: Floats,
     *,
     start: Floats | None = None,
     precision: float = _PRECISION,
@@ -121,9 +117,9 @@ def pulls(
     with _blas().limit(limits=1):  # threads of BLAS wait for each other on a busy machine
         for _ in range(_STEPS):
             probability = 1.0 / (1.0 + np.exp(-(odds + found)))
-            weight = weights * np.maximum(probability * (1 - probability), _FLOOR)
+            weight = np.maximum(probability * (1 - probability), _FLOOR)
             root = np.sqrt(weight)
-            right = weight * found + weights * (target - probability)
+            right = weight * found + target - probability
             system = covariance * root
             system *= root[:, None]
             system[diagonal, diagonal] += 1.0
@@ -147,7 +143,7 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, later: Floats) -> Floats:
+def recalibrated(odds: Floats, liked: NDArray[np.bool_], *, later: Floats) -> Floats:
     """Return log odds of `later` papers by the formula with the bias and slope that the rated ones suggest.
 
     The same model as `pulls` with `nuisance_covariance` alone, solved for its two parameters.
@@ -159,9 +155,9 @@ def recalibrated(odds: Floats, liked: NDArray[np.bool_], weights: Floats, *, lat
     known, target, found = features(odds), liked.astype(np.float64), np.zeros(2)
     for _ in range(_STEPS):
         probability = 1.0 / (1.0 + np.exp(-(odds + known @ found)))
-        weight = weights * np.maximum(probability * (1 - probability), _FLOOR)
+        weight = np.maximum(probability * (1 - probability), _FLOOR)
         curvature = (known * weight[:, None]).T @ known + np.eye(2)
-        step = np.linalg.solve(curvature, known.T @ (weights * (target - probability)) - found)
+        step = np.linalg.solve(curvature, known.T @ (target - probability) - found)
         size = float(np.abs(known @ step).max(initial=0.0))
         found = found + step * min(1.0, _LONGEST_STEP / size if size else 1.0)
         if size < _PRECISION:
@@ -179,7 +175,7 @@ def train(rated: RatedPapers, strengths: Sequence[float] = ()) -> Preferences:
     if len(rated.ids):
         for share, variance, covariance in zip(shares, TEXT_VARIANCES, rated.covariances, strict=True):
             if share > _HARDLY_ANY:
-                pull = share * pulls(covariance, rated.odds, rated.liked, rated.weights)
+                pull = share * pulls(covariance, rated.odds, rated.liked)
                 text, own = text + variance * pull, own + DIMENSION_VARIANCE * pull
     dimensions = own @ rated.dimensions
     words = rated.words.T @ text if len(text) else np.zeros(len(rated.stems))
@@ -215,14 +211,13 @@ def rated_papers(
     vectors: NDArray[np.float32],
     *,
     liked: Mapping[str, bool],
-    weights: Mapping[str, float] | None = None,
     without_words: Collection[str] = (),
     library: NDArray[np.float32] | None = None,
 ) -> RatedPapers:
     """Collect what the formula, the vectors and the words say of rated papers.
 
     `papers` (columns of `paper_schema()`) in the order of rating, the `rows` of a ranking of them by the formula alone,
-    their vectors (n, d), and by id whether they are worth reading and the weight of that (1 where there is none).
+    their vectors (n, d), and by id whether they are worth reading.
     Nothing is learned of the stems `without_words`, of the words of addresses, and of a stem that only one of the
     papers holds: mostly a name or a number, of which one rating says little.
     """
@@ -238,7 +233,6 @@ def rated_papers(
     return RatedPapers(
         ids=tuple(ids),
         liked=np.array([liked[paper_id] for paper_id in ids], dtype=np.bool_),
-        weights=np.array([(weights or {}).get(paper_id, 1.0) for paper_id in ids], dtype=np.float64),
         odds=log_odds(dimensions[:, DIMENSIONS.index("semantic_relevance")]),
         vectors=vectors,
         words=words,
@@ -252,7 +246,6 @@ PRIORS = 0.7, 0.1, 0.05  # probability of each model before any evidence; the re
 PRIOR = sum(PRIORS)  # that the ratings teach something about other papers
 SHARPNESS = 3.0  # power of the Bayes factor; a plug-in prediction from few ratings understates the evidence
 FIRST_FEW, FIRST_FEW_POWER = 5.0, 3
-_SIGNAL = 0.2  # of a rating, in counting the first few
 _FIRST_BLOCK, _GROWTH, _GROWTH_LATER, _LATER = 1, 1.15, 2.0, 50
 _WEIGHT_PRECISION = 1e-4  # of log odds; finer changes no share that is shown
 _HARDLY = 0.5  # a gain that is not worth calling better or worse
@@ -263,14 +256,12 @@ _MOST_GAIN = 50.0  # beyond it the share is 1
 class Evidence:
     """The ratings learned from (`worth`, `no`), the gain in log probability, and pairs in order without and with it.
 
-    `signals`: papers that the reader opened, cited or put on the shelf without rating them. A pair is one later rating
-    worth reading and one not; `learning` is the profile's option. `gain` is that of the models together, `strengths`
-    (their sum is 1) how much each of them counts beside the others.
+    A pair is one later rating worth reading and one not; `learning` is the profile's option. `gain` is that of the
+    models together, `strengths` (their sum is 1) how much each of them counts beside the others.
     """
 
     worth: int
     no: int
-    signals: int = 0
     gain: float = 0.0
     pairs: int = 0
     without: float = 0.0
@@ -281,21 +272,18 @@ class Evidence:
     @property
     def share(self) -> float:
         """Return how much of what was learned counts, 0..1: its posterior probability, less for the first ratings."""
-        if self.learning == "off" or not self.worth + self.no + self.signals:
+        if self.learning == "off" or not self.worth + self.no:
             return 0.0
         gain = SHARPNESS * float(np.clip(self.gain, -_MOST_GAIN, _MOST_GAIN))
         posterior = float(1.0 / (1.0 + np.exp(-gain) * (1.0 - PRIOR) / PRIOR))
-        count = self.worth + self.no + _SIGNAL * self.signals
-        return posterior * evidence_weight(count)
+        return posterior * evidence_weight(self.worth + self.no)
 
     @property
     def sentence(self) -> str:
         """Return how much the ratings count and why, for people."""
-        if not self.worth + self.no + self.signals:
+        if not self.worth + self.no:
             return "Nothing is learned yet: no paper is rated worth reading or not for you."
         rated = f"{_papers(self.worth)} rated worth reading, {self.no} not for you"
-        if self.signals:
-            rated += f", {self.signals} opened, cited or on the shelf"
         if self.learning == "off":
             return f"Learning is off in the profile (ranking.learning); {rated}."
         counts = f"Your ratings count {100 * self.share:.0f} %: {rated}"
@@ -315,13 +303,7 @@ def evidence_weight(count: float) -> float:
 
 def weigh(rated: RatedPapers, *, learning: str) -> Evidence:
     """Predict each block of ratings, in the order in which they were given, from the earlier ones."""
-    explicit = rated.weights == 1.0
-    evidence = Evidence(
-        worth=int((rated.liked & explicit).sum()),
-        no=int((~rated.liked & explicit).sum()),
-        signals=int((~explicit).sum()),
-        learning=learning,
-    )
+    evidence = Evidence(worth=int(rated.liked.sum()), no=int((~rated.liked).sum()), learning=learning)
     if len(rated.liked) <= _FIRST_BLOCK:
         return evidence
     covariances = rated.covariances
@@ -329,28 +311,26 @@ def weigh(rated: RatedPapers, *, learning: str) -> Evidence:
     found = [np.zeros(0) for _ in covariances]
     for start, end in _blocks(len(rated.liked)):
         before, now = slice(0, start), slice(start, end)
-        odds, weights, known = rated.odds[now], rated.weights, explicit[now]
+        odds = rated.odds[now]
         found = [
             pulls(
                 covariance[before, before],
                 rated.odds[before],
                 rated.liked[before],
-                weights[before],
                 start=np.concatenate([pull, np.zeros(start - len(pull))]),
                 precision=_WEIGHT_PRECISION,
             )
             for covariance, pull in zip(covariances, found, strict=True)
         ]
-        plain = recalibrated(rated.odds[before], rated.liked[before], weights[before], later=odds)
+        plain = recalibrated(rated.odds[before], rated.liked[before], later=odds)
         learned = np.array(
             [odds + covariance[now, before] @ pull for covariance, pull in zip(covariances, found, strict=True)]
         )
         liked = rated.liked[now]
-        worth, no = liked & known, ~liked & known
-        pairs += int(worth.sum()) * int(no.sum())
+        pairs += int(liked.sum()) * int((~liked).sum())
         average = np.array(_relative(gains)) @ learned
-        in_order += [_in_order(each[worth], each[no]) for each in (odds, average)]
-        gains += (_log_probability(learned, liked) - _log_probability(plain, liked)) @ weights[now]
+        in_order += [_in_order(each[liked], each[~liked]) for each in (odds, average)]
+        gains += (_log_probability(learned, liked) - _log_probability(plain, liked)).sum(axis=-1)
     return replace(
         evidence,
         gain=_together(gains),

@@ -1,37 +1,31 @@
 """Rate papers, withdraw, list and erase ratings: one implementation for every interface (SPEC L1, L6).
 
-Also reading signals (papers opened, cited or put on the shelf from the page), which are kept on this machine only and
-only where `ranking.learn_from_reading` allows it, and what the reader wants forgotten.
+Also what the reader wants forgotten.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound
 from paper_assets.paper_id import split_paper_id
-from paper_assets.profile import PROFILE_NAME, load_profile
+from paper_assets.profile import PROFILE_NAME
 from paper_assets.stores.feedback import (
     FORGETTABLE,
-    KINDS,
     RATING_VALUES,
     WITHDRAWN,
     Forgotten,
     NewRating,
     Place,
     Rating,
-    ReadingSignal,
     append_ratings,
     delete_ratings,
     forget,
     forgotten,
-    keep_signal,
     last_ratings,
     rating_history,
-    reading_signals,
-    remove_signal,
     undo_forgetting,
 )
 from paper_assets.stores.papers import find_paper
@@ -39,12 +33,6 @@ from paper_assets.stores.rankings import ranking_days
 from paper_assets.stores.warehouse import Warehouse
 
 IN_WORDS: Mapping[str, str] = {"worth": "worth reading", "later": "for later", "no": "not for me"}
-SIGNALS_IN_WORDS: Mapping[str, str] = {
-    "abstract": "opened its abstract page",
-    "full text": "opened its full text",
-    "citation": "copied its citation",
-    "shelf": "put on the shelf",
-}
 UNDO = "undo"  # withdraws a rating
 _LONGEST_NAME = 200
 
@@ -67,17 +55,15 @@ class Rated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingInputs:
-    """All that a profile's model may learn from: the latest ratings, reading signals, and what is forgotten."""
+    """All that a profile's model may learn from: the latest ratings, and what is forgotten."""
 
     ratings: tuple[Rating, ...]
-    signals: tuple[ReadingSignal, ...] = ()
     forgotten: Forgotten = field(default_factory=Forgotten)
 
     @property
     def version(self) -> str:
         """Return a hash that changes with any of it."""
         words = sorted(f"{each.paper_id} {each.rating}" for each in self.ratings)
-        words += sorted(f"{each.paper_id} {each.kind}" for each in self.signals)
         words += sorted(f"not {name}" for name in (*self.forgotten.words, *self.forgotten.papers))
         return sha256("\n".join(words).encode()).hexdigest()[:32]
 
@@ -127,38 +113,6 @@ def ratings_by_id(warehouse: Warehouse, profile: str) -> dict[str, str]:
     return {each.paper_id: each.rating for each in last_ratings(warehouse, profile)}
 
 
-def note_signal(
-    warehouse: Warehouse, profile: str, paper_id: str, kind: str, *, now: datetime, profiles_dir: Path
-) -> bool:
-    """Keep a reading signal of a stored paper; return whether it was kept: not if the profile switches signals off.
-
-    Raises InvalidInput, InvalidArxivId, InvalidProfile, PaperNotFound, StoreBusy.
-    """
-    chosen = next((each for each in KINDS if each == kind), None)
-    if chosen is None:
-        raise InvalidInput(f"a reading signal is one of {', '.join(KINDS)}, got {kind[:40]!r}")
-    known_as = str(split_paper_id(paper_id)[0])
-    check_profile(warehouse, profile, profiles_dir)
-    ranking = load_profile(profiles_dir / profile).content.ranking
-    if ranking.learning == "off" or not ranking.learn_from_reading:
-        return False
-    if find_paper(warehouse, known_as) is None:
-        raise PaperNotFound(f"paper {known_as} is not stored")
-    keep_signal(warehouse, profile, known_as, chosen, now=now)
-    return True
-
-
-def withdraw_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: str, *, profiles_dir: Path) -> None:
-    """Delete a reading signal, for example when a paper is taken off the shelf.
-
-    Raises InvalidArxivId, InvalidProfile, StoreBusy.
-    """
-    check_profile(warehouse, profile, profiles_dir)
-    for each in KINDS:
-        if each == kind:
-            remove_signal(warehouse, profile, str(split_paper_id(paper_id)[0]), each)
-
-
 def change_forgotten(
     warehouse: Warehouse, profile: str, kind: str, name: str, *, again: bool = False, now: datetime, profiles_dir: Path
 ) -> Forgotten:
@@ -182,20 +136,13 @@ def ratings_version(ratings: Iterable[Rating]) -> str:
     return TrainingInputs(ratings=tuple(ratings)).version
 
 
-def training_inputs_of(warehouse: Warehouse, profile: str, *, before: date) -> TrainingInputs:
-    """Return all that the profile's model may learn from on the day `before`: the day's own signals do not count yet.
-
-    So reading a list does not change it.
-    """
-    return TrainingInputs(
-        ratings=tuple(last_ratings(warehouse, profile)),
-        signals=tuple(each for each in reading_signals(warehouse, profile) if each.first_at.date() < before),
-        forgotten=forgotten(warehouse, profile),
-    )
+def training_inputs(warehouse: Warehouse, profile: str) -> TrainingInputs:
+    """Return all that the profile's model may learn from."""
+    return TrainingInputs(ratings=tuple(last_ratings(warehouse, profile)), forgotten=forgotten(warehouse, profile))
 
 
 def erase_ratings(warehouse: Warehouse, profile: str, *, profiles_dir: Path) -> int:
-    """Delete the profile's ratings, reading signals and everything learned from them; return how many there were.
+    """Delete the profile's ratings and everything learned from them; return how many there were.
 
     The database file is rewritten, because it would keep the bytes of deleted rows. Raises InvalidProfile, StoreBusy,
     StoreUnwritable.

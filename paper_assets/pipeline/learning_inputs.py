@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from hashlib import sha256
 
-from paper_assets.learning.preference_model import SIGNAL_WEIGHTS
-from paper_assets.learning.ratings import TrainingInputs, training_inputs_of
+from paper_assets.learning.ratings import TrainingInputs, training_inputs
 from paper_assets.pipeline.day_inputs import profile_queries
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.workspace import Workspace
@@ -14,44 +13,21 @@ from paper_assets.stores.embeddings import embedded_with_others
 from paper_assets.stores.feedback import NOTHING_RATED, model_inputs
 from paper_assets.stores.warehouse import Warehouse
 
-CODE_VERSION = "9"  # raise it when the training or the weighing changes
+CODE_VERSION = "10"  # raise it when the training or the weighing changes
 OTHERS = 500  # papers among which the formula judges the rated ones, about as many as a list has candidates
 
 
-def training_labels(training: TrainingInputs, profile: Profile) -> tuple[dict[str, bool], dict[str, float]]:
-    """Return by paper id, in order of time, whether it is liked, and the weight of that: 1 for a rating.
+def training_labels(training: TrainingInputs) -> dict[str, bool]:
+    """Return by paper id, in order of time, whether it is liked.
 
-    Imported papers are liked papers, which the library view compares with (G4), and teach nothing. A paper kept for
-    later is liked a little, and so is one with a reading signal that is not rated; the strongest signal counts.
+    Imported papers are liked papers, which the library view compares with (G4), and teach nothing.
     """
-    rated = {each.paper_id for each in training.ratings}
-    found = [
-        (each.rated_at, each.paper_id, each.rating == "worth", 1.0)
+    rated = sorted(
+        (each.rated_at, each.paper_id, each.rating == "worth")
         for each in training.ratings
         if each.rating != "later" and each.given_in != "import"
-    ]
-    if profile.content.ranking.learn_from_reading:
-        found += [
-            (each.first_at, each.paper_id, True, SIGNAL_WEIGHTS[each.kind])
-            for each in training.signals
-            if each.paper_id not in rated
-        ]
-        found += [
-            (each.rated_at, each.paper_id, True, SIGNAL_WEIGHTS["shelf"])
-            for each in training.ratings
-            if each.rating == "later"
-        ]
-    liked, weights = dict[str, bool](), dict[str, float]()
-    for _, paper_id, worth, weight in sorted(found):
-        if paper_id not in training.forgotten.papers:
-            liked[paper_id] = worth
-            weights[paper_id] = max(weight, weights.get(paper_id, 0.0))
-    return liked, weights
-
-
-def training_inputs(workspace: Workspace, name: str) -> TrainingInputs:
-    """Return the profile's ratings and signals until today."""
-    return training_inputs_of(workspace.warehouse, name, before=workspace.clock().date())
+    )
+    return {paper_id: worth for _, paper_id, worth in rated if paper_id not in training.forgotten.papers}
 
 
 def compared_papers(
@@ -68,10 +44,10 @@ def compared_papers(
 def inputs_of_model(workspace: Workspace, name: str) -> str:
     """Hash all that a profile's model depends on: ratings, profile, models, the papers that it compares."""
     warehouse, profile = workspace.warehouse, usable_profile(workspace, name)
-    training, model = training_inputs(workspace, name), workspace.embedding_model()
-    if not training.ratings and not training.signals and name not in model_inputs(warehouse):
+    training, model = training_inputs(warehouse, name), workspace.embedding_model()
+    if not training.ratings and name not in model_inputs(warehouse):
         return NOTHING_RATED
-    compared = compared_papers(warehouse, profile, training_labels(training, profile)[0], model=model) if model else []
+    compared = compared_papers(warehouse, profile, training_labels(training), model=model) if model else []
     parts = (
         CODE_VERSION,
         training.version,

@@ -131,7 +131,7 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
 
 def _embed_rated(workspace: Workspace, profile: Profile, embedder: Embedder) -> None:
     """Embed the rated and read papers without a vector: `run` embeds the other papers last, and `start` does not."""
-    labels, _ = training_labels(training_inputs(workspace, profile.name), profile)
+    labels = training_labels(training_inputs(workspace.warehouse, profile.name))
     papers = papers_by_id(workspace.warehouse, list(labels))
     _, found = vectors_of(workspace.warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)
     without = papers_from_table(papers.filter(~found))
@@ -145,8 +145,8 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
     The formula judges them among other papers, as it does in a list: a cosine is standardized among these.
     """
     warehouse = workspace.warehouse
-    training = training_inputs(workspace, profile.name)
-    liked, weights = training_labels(training, profile)
+    training = training_inputs(warehouse, profile.name)
+    liked = training_labels(training)
     compared = [each for each, _ in compared_papers(warehouse, profile, liked, model=embedder.name)] if embedder else []
     embedded = set(compared)
     papers = papers_by_id(
@@ -177,7 +177,6 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
         by_formula.rows,
         vectors.papers[:count] if vectors else np.zeros((0, 0), dtype=np.float32),
         liked=liked,
-        weights=weights,
         without_words=training.forgotten.words,
         library=vectors.queries[queries.of_liked] if vectors else None,
     )
@@ -210,10 +209,7 @@ def _report(workspace: Workspace, partition: Partition, made: Made) -> Report:
             ),
             "counts": evidence.share,
             "why": evidence.sentence,
-            "ratings": bars(
-                {"worth reading": evidence.worth, "not for you": evidence.no, "reading signals": evidence.signals},
-                title="Learned from",
-            ),
+            "ratings": bars({"worth reading": evidence.worth, "not for you": evidence.no}, title="Learned from"),
             "gain_on_later_ratings": evidence.gain,
             "pairs_in_order_with": evidence.with_learning,
             "pairs_in_order_without": evidence.without,

@@ -2,7 +2,7 @@
 
 One file for each subject, one line for each row, and `about.json` with the version of the tables. Merging is idempotent
 and keeps what is there: two homes that import each other's export end with the same rows. Exported are the JSON files
-of profiles, ratings, reading signals (the shelf is one), seen and forgotten papers, kept answers, and decisions on
+of profiles, ratings (the shelf is made of them), seen and forgotten papers, kept answers, and decisions on
 rewrites with the rewrites that they decide. Papers, lists and settings are not; a backup has them.
 
 To export another table, add it to `_ENTERED`; its `keys` say which rows are the same.
@@ -24,7 +24,7 @@ from paper_assets.locks import store_lock
 from paper_assets.paper_id import split_paper_id
 from paper_assets.profile import PROFILE_NAME
 from paper_assets.small_files import is_present, make_private_folder, parse_json, read_json, read_small, write_file
-from paper_assets.stores.feedback import KINDS, RATING_VALUES, WITHDRAWN
+from paper_assets.stores.feedback import RATING_VALUES, WITHDRAWN
 from paper_assets.stores.migrations.upgrade import MIGRATIONS
 from paper_assets.stores.warehouse import Warehouse, read_time, stored_time, value_of
 
@@ -73,20 +73,6 @@ _ENTERED = (
             drop table merged
         """,
         keys=("profile", "paper_id", "rating", "rated_at"),
-    ),
-    _Entered(
-        table="reading_signals",
-        file="signals.jsonl",
-        rows="from reading_signals order by all",
-        add="""
-            insert into reading_signals by name
-            from new
-            on conflict (profile, paper_id, kind) do update set
-                times = greatest(times, excluded.times),
-                first_at = least(first_at, excluded.first_at),
-                last_at = greatest(last_at, excluded.last_at)
-        """,
-        keys=("profile", "paper_id", "kind", "times", "first_at", "last_at"),
     ),
     _Entered(
         table="forgotten",
@@ -169,7 +155,6 @@ ENTERED_TABLES = tuple(each.table for each in _ENTERED)
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("ratings", "rating"): (*RATING_VALUES, WITHDRAWN),
     ("ratings", "given_in"): ("page", "command line", "mcp", "import"),
-    ("reading_signals", "kind"): KINDS,
     ("forgotten", "kind"): ("word", "paper"),
     ("rewrite_decisions", "decision"): ("accept", "retry"),
 }
@@ -364,7 +349,6 @@ def _old_exports(folder: Path, schemas: Mapping[str, pa.Schema]) -> dict[str, li
         profile, forgotten = record.get("profile"), record.get("forgotten") or {}
         found = {
             "ratings": [{**each, "rating": each.get("rating") or WITHDRAWN} for each in record["ratings"]],
-            "reading_signals": record.get("signals") or [],
             "forgotten": [
                 {"kind": kind, "name": name, "forgotten_at": "2026-01-01T00:00:00+00:00"}
                 for kind, names in (("word", forgotten.get("words")), ("paper", forgotten.get("papers")))

@@ -1,4 +1,4 @@
-"""Store readers' ratings (L1), reading signals, the preference models trained from them, and what models must forget.
+"""Store readers' ratings (L1), the preference models trained from them, and what models must forget.
 
 Ratings are appended and never rewritten; the latest rating of a paper by a profile counts. There is one preference
 model per profile, replaced as a whole, with the evaluation that decides whether the ranking uses it. This module holds
@@ -23,8 +23,6 @@ NOTHING_RATED = "nothing rated"  # the inputs of a model without ratings
 RatingValue = Literal["worth", "later", "no"]
 Place = Literal["page", "command line", "mcp", "import"]
 RATING_VALUES: tuple[RatingValue, ...] = get_args(RatingValue)
-Kind = Literal["abstract", "full text", "citation", "shelf"]  # of reading signals
-KINDS: tuple[Kind, ...] = get_args(Kind)
 Forgettable = Literal["word", "paper"]
 FORGETTABLE: tuple[Forgettable, ...] = get_args(Forgettable)
 WITHDRAWN = "none"  # the value that removes a paper's rating
@@ -113,8 +111,8 @@ def rating_history(warehouse: Warehouse, profile: str) -> list[Rating]:
 
 
 def rated_profiles(warehouse: Warehouse) -> list[str]:
-    """Return the profiles with at least one rating or reading signal ever."""
-    return warehouse.column("select profile from ratings union select profile from reading_signals order by profile")
+    """Return the profiles with at least one rating ever."""
+    return warehouse.column("select distinct profile from ratings order by profile")
 
 
 def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int, int]]:
@@ -142,14 +140,13 @@ def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int,
 
 
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
-    """Delete the profile's ratings, reading signals, marks of seen papers and everything that was learned from them.
+    """Delete the profile's ratings, marks of seen papers and everything that was learned from them.
 
-    Returns the number of ratings and signals.
+    Returns the number of ratings.
     """
     with warehouse.writing() as connection:
         count: int = value_of(connection, "select count(*) from ratings where profile = ?", [profile])
-        count += value_of(connection, "select count(*) from reading_signals where profile = ?", [profile])
-        for table in ("ratings", "reading_signals", "forgotten", "seen_papers", "preference_models"):
+        for table in ("ratings", "forgotten", "seen_papers", "preference_models"):
             connection.execute(f"delete from {table} where profile = ?", [profile])  # noqa: S608  # a name of ours
         for kind in ("", "previous_"):
             connection.execute(
@@ -261,51 +258,6 @@ def stored_model(warehouse: Warehouse, profile: str) -> StoredModel | None:
 def model_inputs(warehouse: Warehouse) -> dict[str, str]:
     """Return the inputs fingerprint of each profile's model."""
     return dict(warehouse.rows("select profile, inputs from preference_models"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingSignal:
-    """A kind of act on a paper: how often, first and last; `title` as the paper is stored now, None if it is not."""
-
-    paper_id: str
-    kind: str
-    times: int
-    first_at: datetime
-    last_at: datetime
-    title: str | None
-
-
-def keep_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind, *, now: datetime) -> None:
-    """Add a signal, or increase its count. Raises StoreBusy, StoreUnwritable."""
-    warehouse.run(
-        """
-        insert into reading_signals values ($profile, $paper_id, $kind, 1, $now, $now)
-        on conflict (profile, paper_id, kind) do update set times = times + 1, last_at = excluded.last_at
-        """,
-        {"profile": profile, "paper_id": paper_id, "kind": kind, "now": stored_time(now)},
-    )
-
-
-def remove_signal(warehouse: Warehouse, profile: str, paper_id: str, kind: Kind) -> None:
-    """Delete a signal, for example that of a paper taken off the shelf. Raises StoreBusy, StoreUnwritable."""
-    warehouse.run(
-        "delete from reading_signals where profile = ? and paper_id = ? and kind = ?", [profile, paper_id, kind]
-    )
-
-
-def reading_signals(warehouse: Warehouse, profile: str) -> list[ReadingSignal]:
-    """Return the profile's signals in the order in which they first occurred."""
-    rows = warehouse.records(
-        """
-        select paper_id, kind, times, first_at, last_at, papers.title
-        from reading_signals
-        left join papers using (paper_id)
-        where profile = $profile
-        order by first_at, paper_id, kind
-        """,
-        {"profile": profile},
-    )
-    return [ReadingSignal(**row) for row in rows]
 
 
 def mark_seen(warehouse: Warehouse, profile: str, paper_ids: Iterable[str], *, now: datetime) -> None:

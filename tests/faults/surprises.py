@@ -82,7 +82,7 @@ PLANTS: Mapping[str, tuple[str, str]] = {
 # What only the daemon's sensor, `run`, `status` and Health call; an error in it is logged.
 OUTSIDE_STEPS: Mapping[str, tuple[str, str]] = {
     "profile is reported": ("defs.external_assets", "profile_event"),
-    "ratings are read": ("defs.external_assets", "training_inputs_of"),
+    "ratings are read": ("defs.external_assets", "training_inputs"),
     "ratings are reported": ("defs.external_assets", "ratings_event"),
     "newest list is checked": ("pipeline.staleness", "stale"),
 }

@@ -23,7 +23,6 @@ def reader(count: int, *, seed: int, lots: float | None = None, odds: float = 2.
     return RatedPapers(
         ids=tuple(f"2603.{number:05}" for number in range(count)),
         liked=liked if lots is None else chance.random(count) < lots,
-        weights=np.ones(count),
         odds=odds + chance.normal(size=count),
         vectors=vectors.astype(np.float32),
         words=csr_array(words),

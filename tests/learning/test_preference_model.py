@@ -48,23 +48,21 @@ def test_the_most_telling_words_are_those_of_the_liked_topic_and_of_the_other() 
 
 @given(count=st.integers(1, 25), seed=st.integers(0, 1000), share=st.floats(0, 1))
 def test_the_dual_is_the_maximum_of_the_posterior(count: int, seed: int, share: float) -> None:
-    """The gradient of log likelihood plus log prior is 0 there: a = w (t - p) (Rasmussen & Williams 2006, 3.4)."""
-    rated = replace(
-        reader(count, seed=seed, lots=share), weights=np.random.default_rng(seed).choice([0.2, 1.0], size=count)
-    )
+    """The gradient of log likelihood plus log prior is 0 there: a = t - p (Rasmussen & Williams 2006, 3.4)."""
+    rated = reader(count, seed=seed, lots=share)
     for kernel, covariance in zip(kernels(rated), rated.covariances, strict=True):
         assert covariance == pytest.approx(kernel + nuisance_covariance(rated))
-        dual = pulls(covariance, rated.odds, rated.liked, rated.weights)
+        dual = pulls(covariance, rated.odds, rated.liked)
         probability = 1 / (1 + np.exp(-(rated.odds + covariance @ dual)))
-        assert dual == pytest.approx(rated.weights * (rated.liked - probability), abs=1e-7)
+        assert dual == pytest.approx(rated.liked - probability, abs=1e-7)
 
 
 def test_a_guess_to_begin_with_changes_the_time_and_not_the_result() -> None:
     rated = reader(30, seed=4)
     covariance, first = rated.covariances[2], slice(0, 20)
-    earlier = pulls(covariance[first, first], rated.odds[first], rated.liked[first], rated.weights[first])
+    earlier = pulls(covariance[first, first], rated.odds[first], rated.liked[first][first])
     guesses = np.zeros(30), np.concatenate([earlier, np.zeros(10)])
-    found = [pulls(covariance, rated.odds, rated.liked, rated.weights, start=each) for each in guesses]
+    found = [pulls(covariance, rated.odds, rated.liked, start=each) for each in guesses]
     assert found[0] == pytest.approx(found[1], abs=1e-7)
 
 
@@ -72,8 +70,8 @@ def test_a_guess_to_begin_with_changes_the_time_and_not_the_result() -> None:
 def test_bias_and_slope_alone_are_the_dual_with_their_covariance(count: int, seed: int, share: float) -> None:
     rated = reader(count + 5, seed=seed, lots=share)
     covariance, before, later = nuisance_covariance(rated), slice(0, count), slice(count, None)
-    dual = pulls(covariance[before, before], rated.odds[before], rated.liked[before], rated.weights[before])
-    found = recalibrated(rated.odds[before], rated.liked[before], rated.weights[before], later=rated.odds[later])
+    dual = pulls(covariance[before, before], rated.odds[before], rated.liked[before][before])
+    found = recalibrated(rated.odds[before], rated.liked[before][before], later=rated.odds[later])
     assert found == pytest.approx(rated.odds[later] + covariance[later, before] @ dual, abs=1e-4)
 
 
@@ -134,7 +132,7 @@ def test_ratings_of_one_kind_alone_teach() -> None:
     eight = np.flatnonzero(graphs)[:8]
     one_topic = replace(
         both,
-        **{name: getattr(both, name)[eight] for name in ("odds", "weights", "vectors", "dimensions")},
+        **{name: getattr(both, name)[eight] for name in ("odds", "vectors", "dimensions")},
         ids=tuple(both.ids[at] for at in eight),
         words=both.words[eight],
         liked=np.zeros(8, dtype=bool),
@@ -152,7 +150,7 @@ def test_eight_not_for_me_and_two_worth_reading_teach() -> None:
     ten = np.concatenate([np.flatnonzero(graphs)[:8], np.flatnonzero(~graphs)[:2]])
     rated = replace(
         both,
-        **{name: getattr(both, name)[ten] for name in ("odds", "weights", "vectors", "dimensions")},
+        **{name: getattr(both, name)[ten] for name in ("odds", "vectors", "dimensions")},
         ids=tuple(both.ids[at] for at in ten),
         words=both.words[ten],
         liked=~graphs[ten],
@@ -181,7 +179,7 @@ def test_no_rating_is_predicted_from_a_later_one() -> None:
     turned = replace(rated, liked=np.where(later, ~rated.liked, rated.liked))
     first = replace(
         rated,
-        **{name: getattr(rated, name)[:33] for name in ("ids", "liked", "weights", "odds", "vectors", "dimensions")},
+        **{name: getattr(rated, name)[:33] for name in ("ids", "liked", "odds", "vectors", "dimensions")},
         words=rated.words[:33],
     )
     gains = [weigh(each, learning="auto").gain for each in (first, rated, turned)]

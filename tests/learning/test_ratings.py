@@ -1,4 +1,4 @@
-"""Test ratings and reading signals: the latest rating counts, and erasing removes all of them (SPEC L1)."""
+"""Test ratings: the latest rating counts, and erasing removes all of them (SPEC L1)."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -13,12 +13,10 @@ from paper_assets.learning.ratings import (
     Rated,
     change_forgotten,
     erase_ratings,
-    note_signal,
     rate,
     ratings_by_id,
     ratings_version,
-    training_inputs_of,
-    withdraw_signal,
+    training_inputs,
 )
 from paper_assets.stores.feedback import (
     WITHDRAWN,
@@ -26,7 +24,6 @@ from paper_assets.stores.feedback import (
     append_ratings,
     last_ratings,
     rating_history,
-    reading_signals,
 )
 from paper_assets.stores.paper_merging import replace_day
 from paper_assets.stores.rankings import ranking_schema, replace_ranking
@@ -123,61 +120,21 @@ def test_erasing_leaves_nothing_of_the_profile_and_all_of_the_others(warehouse: 
     assert ratings_by_id(warehouse, "other") == {FIRST: "worth"}
 
 
-def opened(warehouse: Warehouse, paper_id: str, kind: str = "full text", *, profile: str = "lab") -> bool:
-    return note_signal(warehouse, profile, paper_id, kind, now=NOW, profiles_dir=warehouse.path.parent / "profiles")
-
-
-def test_what_a_reader_opens_is_kept_once_for_each_kind_and_taught_from_the_next_day_on(warehouse: Warehouse) -> None:
-    assert opened(warehouse, f"arXiv:{FIRST}v2") and opened(warehouse, FIRST) and opened(warehouse, FIRST, "citation")
-    assert [(each.kind, each.times) for each in reading_signals(warehouse, "lab")] == [
-        ("citation", 1),
-        ("full text", 2),
-    ]
-    today, tomorrow = (
-        training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=days)) for days in (0, 1)
-    )
-    assert not today.signals and len(tomorrow.signals) == 2 and today.version != tomorrow.version
-    assert today.version == ratings_version([])
-    withdraw_signal(warehouse, "lab", FIRST, "citation", profiles_dir=warehouse.path.parent / "profiles")
-    assert [each.kind for each in reading_signals(warehouse, "lab")] == ["full text"]
-
-
-@pytest.mark.parametrize("ranking", ['{"learn_from_reading": false}', '{"learning": "off"}'])
-def test_a_profile_can_switch_signals_off_and_then_none_is_kept(warehouse: Warehouse, ranking: str) -> None:
-    record = '{"interests": {"primary": ["graphs"]}, "ranking": ' + ranking + "}"
-    (warehouse.path.parent / "profiles" / "lab" / "profile.json").write_text(record, encoding="utf-8")
-    assert not opened(warehouse, FIRST) and reading_signals(warehouse, "lab") == []
-
-
-def test_signals_of_unknown_papers_or_kinds_are_refused(warehouse: Warehouse) -> None:
-    with pytest.raises(PaperNotFound):
-        opened(warehouse, "2601.99999")
-    with pytest.raises(InvalidInput, match="abstract, full text, citation, shelf, got 'stare'"):
-        opened(warehouse, FIRST, "stare")
-    with pytest.raises(InvalidProfile):
-        opened(warehouse, FIRST, profile="nobody")
-
-
-def test_erasing_ratings_erases_signals_and_what_was_forgotten_too(warehouse: Warehouse) -> None:
+def test_erasing_ratings_erases_what_was_forgotten_too(warehouse: Warehouse) -> None:
     folder = warehouse.path.parent / "profiles"
     say(warehouse, FIRST, "worth")
-    opened(warehouse, SECOND)
-    opened(warehouse, SECOND, profile="other")
     kept = change_forgotten(warehouse, "lab", "word", "graph", now=NOW, profiles_dir=folder)
     assert kept.words == ("graph",)
-    assert [each.paper_id for each in reading_signals(warehouse, "lab")] == [SECOND]
-    assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 2
-    assert training_inputs_of(warehouse, "lab", before=NOW.date() + timedelta(days=1)).version == ratings_version([])
-    assert (rating_history(warehouse, "lab"), reading_signals(warehouse, "lab")) == ([], [])
-    assert len(reading_signals(warehouse, "other")) == 1
+    assert erase_ratings(warehouse, "lab", profiles_dir=folder) == 1
+    assert training_inputs(warehouse, "lab").version == ratings_version([])
 
 
 def test_what_is_forgotten_can_be_remembered_again(warehouse: Warehouse) -> None:
-    folder, before = warehouse.path.parent / "profiles", training_inputs_of(warehouse, "lab", before=NOW.date())
+    folder, before = warehouse.path.parent / "profiles", training_inputs(warehouse, "lab")
     change_forgotten(warehouse, "lab", "paper", FIRST, now=NOW, profiles_dir=folder)
-    assert training_inputs_of(warehouse, "lab", before=NOW.date()).version != before.version
+    assert training_inputs(warehouse, "lab").version != before.version
     change_forgotten(warehouse, "lab", "paper", FIRST, again=True, now=NOW, profiles_dir=folder)
-    assert training_inputs_of(warehouse, "lab", before=NOW.date()) == before
+    assert training_inputs(warehouse, "lab") == before
     with pytest.raises(InvalidInput, match="a word or a paper"):
         change_forgotten(warehouse, "lab", "author", "Ann", now=NOW, profiles_dir=folder)
 

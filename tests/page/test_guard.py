@@ -95,7 +95,7 @@ def test_every_view_forbids_what_is_not_ours_and_keeps_nothing(page_of_a_year: P
     assert headers["Cache-Control"] == "no-store"
     if "html" in headers.get("Content-Type", ""):
         tree = lxml.html.fromstring(text.encode())
-        assert [script.get("src") for script in tree.iter("script")] == ["/assets/desk.js", "/assets/signals.js"]
+        assert [script.get("src") for script in tree.iter("script")] == ["/assets/desk.js"]
         assert not [name for each in tree.iter() for name in each.attrib if name.startswith("on") or name == "style"]
         assert tree.find(".//style") is None
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, expect
 
-from paper_assets.learning.ratings import erase_ratings, note_signal, ratings_by_id
+from paper_assets.learning.ratings import erase_ratings, ratings_by_id
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import papers_from_table
 from paper_assets.pipeline.preferences import STEP
@@ -14,7 +14,7 @@ from paper_assets.pipeline.rankings import keep_ranking
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
-from paper_assets.stores.feedback import NewRating, append_ratings, forgotten, reading_signals
+from paper_assets.stores.feedback import NewRating, append_ratings, forgotten
 from paper_assets.stores.papers import papers_between
 from paper_assets.stores.rankings import ranking
 from tests.mcp.ranked_desk import NOBODY
@@ -102,38 +102,6 @@ def test_today_names_the_papers_that_ratings_brought_and_removed_and_a_word_can_
         page.get_by_role("button", name=f"Learn from it again: {word}").click()
         expect(page.get_by_role("status")).to_contain_text("counts again")
     assert forgotten(warehouse, PROFILE).words == ()
-
-
-def test_what_was_opened_is_listed_and_can_be_removed(page_of_a_year: Page, browser: Browser) -> None:
-    warehouse, folder = page_of_a_year.desk.warehouse, page_of_a_year.desk.folder / "profiles"
-    [paper_id] = ranking(warehouse, LATEST, PROFILE).rows.column("paper_id").to_pylist()[:1]
-    assert note_signal(warehouse, PROFILE, paper_id, "full text", now=NOW, profiles_dir=folder)
-    with visitor(browser, width=390) as page:
-        page.goto(f"{page_of_a_year.today}/learned")
-        keep_picture(page, "learned-signals-390")
-        row = page.locator("#signals li")
-        expect(row).to_contain_text("opened its full text")
-        row.get_by_role("button", name="Remove").click()
-        expect(page.get_by_role("status")).to_contain_text("Removed")
-    assert reading_signals(warehouse, PROFILE) == []
-
-
-def test_learning_from_what_was_opened_is_turned_off_and_on_in_the_profile(
-    page_of_a_year: Page, browser: Browser
-) -> None:
-    file = page_of_a_year.desk.folder / "profiles" / PROFILE / "profile.json"
-    before = file.read_text(encoding="utf-8")
-    with visitor(browser) as page:
-        for now_on, action in ((False, "off"), (True, "on")):
-            page.goto(f"{page_of_a_year.today}/learned")
-            page.get_by_role("link", name=f"Turn this {action} in the profile").click()
-            switch = page.locator("#ranking-learn_from_reading:target")
-            expect(switch).to_be_checked(checked=not now_on)
-            switch.set_checked(now_on)
-            page.get_by_role("button", name="Save").click()
-            expect(page.get_by_role("status")).to_contain_text("Profile saved")
-            assert load_profile(file.parent).content.ranking.learn_from_reading is now_on
-    file.write_text(before, encoding="utf-8")
 
 
 def test_a_new_reader_is_offered_a_first_set_of_papers_and_rates_them_by_key(

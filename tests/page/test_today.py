@@ -13,7 +13,7 @@ from paper_assets.interfaces.page.desk import now
 from paper_assets.interfaces.page.paper_rows import spans_about
 from paper_assets.learning.ratings import rate, ratings_by_id
 from paper_assets.ranking.final_list import order_value
-from paper_assets.stores.feedback import reading_signals, seen_papers
+from paper_assets.stores.feedback import seen_papers
 from paper_assets.stores.rankings import ranking
 from paper_assets.text.words import stem
 from tests.page.browser import keep_picture, visitor
@@ -50,7 +50,6 @@ def nothing_rated(page_of_a_year: Page) -> Iterator[Page]:
 def forget_everything(page: Page) -> None:
     with page.desk.warehouse.writing() as connection:
         connection.execute("delete from ratings")
-        connection.execute("delete from reading_signals")
         connection.execute("delete from seen_papers")
 
 
@@ -392,23 +391,6 @@ def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) ->
         page.get_by_role("link", name="week").click()
         page.get_by_role("link", name="all days").click()
         expect(page.locator(".days a")).to_have_count(365)
-
-
-def test_opening_a_paper_from_the_page_is_kept_as_a_reading_signal(nothing_rated: Page, browser: Browser) -> None:
-    first, *_ = listed(nothing_rated)
-    with visitor(browser) as page:
-        page.route("https://arxiv.org/**", lambda route: route.fulfill(body="", content_type="text/html"))
-        page.goto(nothing_rated.today)
-        page.keyboard.press("j")
-        page.keyboard.press("a")
-        links = page.locator(f'[id="paper-{first}"] .facts a[data-source]')
-        for times in (1, 2):
-            with page.expect_response("**/signals") as answer:
-                links.first.click(modifiers=["ControlOrMeta"])
-            assert answer.value.status == 204, times
-    warehouse = nothing_rated.desk.warehouse
-    assert [(each.paper_id, each.times) for each in reading_signals(warehouse, PROFILE)] == [(first, 2)]
-    assert ratings(nothing_rated) == {}
 
 
 def test_the_likely_papers_after_the_list_are_one_click_away_and_can_be_rated(

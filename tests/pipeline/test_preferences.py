@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from paper_assets.interfaces.cli.ranking import ratings
-from paper_assets.learning.ratings import change_forgotten, erase_ratings, note_signal, rate
+from paper_assets.learning.ratings import change_forgotten, erase_ratings, rate
 from paper_assets.paper import embedded_text
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.preferences import STEP
@@ -126,22 +126,6 @@ def test_a_few_ratings_of_one_kind_already_move_papers_like_them(day: Day) -> No
     assert -0.5 < frogs < stones
 
 
-def test_papers_that_were_only_opened_teach_a_little_from_the_next_day_on(day: Day) -> None:
-    folder = day.settings.profiles_dir
-    for at in range(8):
-        now = NOW - timedelta(days=1, minutes=at)
-        note_signal(day.warehouse, "ann", f"2603.{100 + at:05d}", "full text", now=now, profiles_dir=folder)
-    note_signal(day.warehouse, "ann", "2603.00200", "full text", now=NOW, profiles_dir=folder)  # today: not yet
-    learn(day)
-    after = day.ranked()
-    assert "0 not for you, 8 opened, cited or on the shelf" in after.header["learning"]
-    learned = {row["paper_id"]: row["learned"] for row in after.rows.to_pylist()}
-    frogs, stones = (np.mean([learned[f"2603.{start + at:05d}"] for at in (10, 11)]) for start in (100, 200))
-    assert frogs > 0 and stones < frogs
-    assert erase_ratings(day.warehouse, "ann", profiles_dir=folder) == 9
-    assert stored_model(day.warehouse, "ann") is None
-
-
 def test_a_forgotten_word_or_paper_teaches_nothing(day: Day) -> None:
     folder = day.settings.profiles_dir
     rate_frogs_and_stones(day)
@@ -195,13 +179,12 @@ def test_a_title_with_an_escaped_dollar_is_listed_as_a_reader_expects_it(
     day.add(paper(300, r"\$Frogs for ponds"))
     folder = day.settings.profiles_dir
     rate(day.warehouse, "ann", "2603.00300", "worth", given_in="page", now=NOW, profiles_dir=folder)
-    note_signal(day.warehouse, "ann", "2603.00300", "citation", now=NOW, profiles_dir=folder)
     monkeypatch.chdir(day.settings.warehouse_path.parent)
     monkeypatch.setenv("PAPER_ASSETS_HOME", str(day.settings.warehouse_path.parent))
     monkeypatch.setenv("PAPER_ASSETS_PROFILES", str(folder))
     monkeypatch.setenv("COLUMNS", "200")
     ran = CliRunner().invoke(ratings, ["list", "ann"])
-    assert ran.output.count("$Frogs for ponds") == 2 and "\\" not in ran.output
+    assert ran.output.count("$Frogs for ponds") == 1 and "\\" not in ran.output
 
 
 def test_erased_ratings_are_gone_from_the_model_and_the_ranking_is_as_it_was_to_the_byte(day: Day) -> None:
@@ -223,7 +206,6 @@ def test_what_is_erased_is_in_no_file_any_more(day: Day, monkeypatch: pytest.Mon
     rate_frogs_and_stones(day)
     unknown = NewRating(paper_id="2601.00001", rating="worth", title="Quokkas of the north", abstract="A wombat too.")
     append_ratings(day.warehouse, "ann", [unknown], given_in="page", now=NOW)
-    note_signal(day.warehouse, "ann", "2603.00110", "full text", now=NOW, profiles_dir=folder)
     change_forgotten(day.warehouse, "ann", "word", "zebrafinch", now=NOW, profiles_dir=folder)
     learn(day)
     learned_words = {word for row in day.ranked().rows.to_pylist() for word in row["learned_words"]}
@@ -239,7 +221,7 @@ def test_what_is_erased_is_in_no_file_any_more(day: Day, monkeypatch: pytest.Mon
     monkeypatch.setenv("PAPER_ASSETS_HOME", str(home))
     monkeypatch.setenv("PAPER_ASSETS_PROFILES", str(folder))
     ran = CliRunner().invoke(ratings, ["erase", "ann", "--yes"])
-    assert ran.exit_code == 0 and "22 ratings and reading signals erased" in ran.output
+    assert ran.exit_code == 0 and "21 ratings erased" in ran.output
     assert left() == set()
     assert day.ranked().rows.num_rows and not day.warehouse.path.with_name(".warehouse.duckdb.rewritten").exists()
 

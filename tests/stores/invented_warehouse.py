@@ -31,7 +31,6 @@ from paper_assets.stores.feedback import (
     StoredModel,
     append_ratings,
     forget,
-    keep_signal,
     mark_seen,
     replace_model,
 )
@@ -121,7 +120,6 @@ def fill(warehouse: Warehouse) -> None:
         warehouse, {(PROFILE, MONDAY): DigestMade(inputs="rows", papers=("2601.00001",), version="pages")}
     )
     append_ratings(warehouse, PROFILE, [NewRating(paper_id="2601.00001", rating="worth")], given_in="page", now=NOW)
-    keep_signal(warehouse, PROFILE, "2601.00002", "full text", now=NOW)
     mark_seen(warehouse, PROFILE, ["2601.00003"], now=NOW)
     forget(warehouse, PROFILE, "word", "road", now=NOW)
     keep_answer(warehouse, "Is the road open?", options={"sides": False}, answer={"sentences": []}, now=NOW)

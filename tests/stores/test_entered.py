@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.stores.entered import Merged, export_entered, import_entered
-from paper_assets.stores.feedback import NewRating, append_ratings, keep_signal, last_ratings, reading_signals
+from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings
 from paper_assets.stores.kept_answers import keep_answer, kept_answers
 from paper_assets.stores.migrations.upgrade import MIGRATIONS, Migration
 from paper_assets.stores.warehouse import Warehouse
@@ -82,7 +82,6 @@ def test_two_homes_that_import_each_other_end_equal_and_the_later_rating_counts(
     two.rate(FIRST, "no", hour=1)
     two.rate(SECOND, "later", hour=2)
     for home, minutes in ((one, 0), (two, 5)):
-        keep_signal(home.warehouse, "lab", FIRST, "shelf", now=NOW + timedelta(minutes=minutes))
         keep_answer(home.warehouse, f"why {minutes}", options={}, answer={"sentences": []}, now=NOW)
     one.profile("read_papers.json", ["2501.00001"])
     two.profile("read_papers.json", ["2501.00002"])
@@ -97,8 +96,6 @@ def test_two_homes_that_import_each_other_end_equal_and_the_later_rating_counts(
     profiles = [json.loads(each.pop("profiles.jsonl")[0])["content"] for each in (first, second)]
     assert first == second
     assert [sorted(content) for content in profiles] == [["2501.00001", "2501.00002"]] * 2
-    [signal] = reading_signals(one.warehouse, "lab")
-    assert (signal.first_at, signal.last_at) == (NOW, NOW + timedelta(minutes=5))
     assert [answer.question for answer in kept_answers(one.warehouse)] == ["why 0", "why 5"]
 
 
@@ -126,7 +123,7 @@ Change = Callable[[dict[str, Any]], object]
         ("ratings.jsonl", lambda row: row.update(rated_at="soon"), "line 1: rated_at cannot be 'soon'"),
         ("ratings.jsonl", lambda row: row.pop("paper_id"), "line 1: paper_id is missing"),
         ("ratings.jsonl", lambda row: row.update(paper_id="../x"), r"line 1: paper_id cannot be '\.\./x'"),
-        ("signals.jsonl", lambda row: row.update(times="often"), "line 1: times cannot be 'often'"),
+        ("seen.jsonl", lambda row: row.update(seen_at="often"), "line 1: seen_at cannot be 'often'"),
         ("seen.jsonl", lambda row: row.update(profile="../lab"), "cannot be the name of a profile"),
         ("profiles.jsonl", lambda row: row.update(file="../profile.json"), "cannot be a file of a profile"),
         ("profiles.jsonl", lambda row: row.update(profile=".removed"), "cannot be the name of a profile"),
@@ -198,18 +195,15 @@ def test_the_export_of_a_program_from_before_the_first_release_is_read(homes: tu
     export = one.folder / "old"
     export.mkdir(parents=True)
     rating = {"paper_id": f"{FIRST}v2", "rating": "worth", "rated_at": NOW.isoformat(), "given_in": "page"}
-    signal = {"paper_id": SECOND, "title": None, "kind": "shelf", "times": 2}
     record = {
         "profile": "lab",
         "ratings": [rating, {**rating, "rating": None, "paper_id": SECOND}],
-        "signals": [{**signal, "first_at": NOW.isoformat(), "last_at": NOW.isoformat()}],
         "forgotten": {"words": ["graph"], "papers": []},
     }
     (export / "lab.json").write_text(json.dumps(record), "utf-8")
     for expected in (2, 0):
         assert one.take(export).added["ratings"] == expected
     assert [each.paper_id for each in last_ratings(one.warehouse, "lab")] == [FIRST]
-    assert len(reading_signals(one.warehouse, "lab")) == 1
 
 
 def test_a_folder_that_is_no_export_and_one_that_is_not_empty_are_refused(homes: tuple[Home, Home]) -> None:

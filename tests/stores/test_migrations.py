@@ -28,7 +28,7 @@ from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, allow_files_of, listing, process, stored
 from tests.stores.invented_warehouse import ARCHIVE, PROFILE, WAREHOUSES, fill
 
-FROZEN = "4e1a3b184f73d0bbe43c2b36d31cea2a286c2f10e68d366c6c33834ad85f6d19"
+FROZEN = "5ce44fd0153ed535df67b3fee059dc649d2814e85adde3dfddf66426e0fb6d9a"
 NEWEST = MIGRATIONS[-1].number
 STORED = sorted(WAREHOUSES.glob("version-*.duckdb.gz"))
 NAME = "warehouse.duckdb"

@@ -28,14 +28,14 @@ from paper_assets.interfaces.cli.terminal import (
 )
 from paper_assets.interfaces.python import own_desk
 from paper_assets.interfaces.ranking_answers import explanation, list_changes, list_day, shown_ranking
-from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, Rated, check_profile, erase_ratings
+from paper_assets.learning.ratings import IN_WORDS, Rated, check_profile, erase_ratings
 from paper_assets.learning.ratings import rate as keep_rating
 from paper_assets.paper_id import unversioned
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.profile import RankingOptions, load_profile, profile_folders
 from paper_assets.small_files import read_json
 from paper_assets.stores.digest_files import digest_path
-from paper_assets.stores.feedback import last_ratings, reading_signals
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.text.tex import readable
 
 _MAX_BYTES = 300_000_000  # of the papers to rank; 100,000 papers with abstracts have half
@@ -202,17 +202,12 @@ def rate(
 
 @ratings.command(name="list")
 def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
-    """List the latest rating of each rated paper, newest first, then papers opened, cited or put on the shelf."""
+    """List the latest rating of each rated paper, newest first."""
     warehouse = checked_warehouse(profile)
-    latest, signals = last_ratings(warehouse, profile)[::-1], reading_signals(warehouse, profile)[::-1]
+    latest = last_ratings(warehouse, profile)[::-1]
     if as_json:
         return print_json(
-            {
-                "ratings": [
-                    {name: value for name, value in asdict(rating).items() if name != "abstract"} for rating in latest
-                ],
-                "signals": [asdict(signal) for signal in signals],
-            }
+            {"ratings": [{k: value for k, value in asdict(rating).items() if k != "abstract"} for rating in latest]}
         )
     print_table(
         f"{profile}: {len(latest)} rated papers",
@@ -228,36 +223,21 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
             for rating in latest
         ],
     )
-    if signals:
-        print_table(
-            f"{profile}: {len(signals)} reading signals",
-            ["paper", "what you did", "times", "last (UTC)", "title"],
-            [
-                (
-                    signal.paper_id,
-                    SIGNALS_IN_WORDS[signal.kind],
-                    f"{signal.times}",
-                    f"{signal.last_at:%Y-%m-%d %H:%M}",
-                    readable(signal.title or "–"),
-                )
-                for signal in signals
-            ],
-        )
 
 
 @ratings.command()
 def erase(profile: ProfileName, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Erase all ratings and reading signals of a profile, and what was learned from them, for good."""
+    """Erase all ratings of a profile, and what was learned from them, for good."""
     warehouse, settings = open_warehouse(), read_settings()
     check_profile(warehouse, profile, settings.profiles_dir)
-    confirm(f"erase every rating and reading signal of {profile} for good", yes=yes)
+    confirm(f"erase every rating of {profile} for good", yes=yes)
     erased = erase_ratings(warehouse, profile, profiles_dir=settings.profiles_dir)
     from paper_assets.pipeline.digests import rewrite_digests  # what `rank` need not load
 
     rewrite_digests(warehouse, profile, settings=settings)
     if as_json:
         return print_json({"profile": profile, "erased": erased})
-    say(f"{profile}: {erased} ratings and reading signals erased, and what was learned from them")
+    say(f"{profile}: {erased} ratings erased, and what was learned from them")
 
 
 def _in_words(rated: Rated) -> str:

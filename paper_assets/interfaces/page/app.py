@@ -47,7 +47,6 @@ from paper_assets.small_files import make_private_folder, write_file
 _ASSETS: Mapping[str, str] = {
     "desk.css": "text/css",
     "desk.js": "text/javascript",
-    "signals.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 View = Callable[[Request], Response]
@@ -80,7 +79,6 @@ ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/p/{profile}/week", today.show_week, None),
     ("/p/{profile}/seen", None, today.mark_lists),
     ("/p/{profile}/rate", None, today.rate_paper),
-    ("/p/{profile}/signals", None, paper_views.keep_signal),
     ("/p/{profile}/learned", learned.show_learned, learned.forget),
     ("/p/{profile}/teach", learned.show_teach, None),
     ("/p/{profile}/rewrites", rewrite_views.list_rewrites, None),

@@ -15,14 +15,14 @@ from paper_assets.interfaces.page.desk import day_of, desk_of, now, page, profil
 from paper_assets.interfaces.page.display import readable_title
 from paper_assets.interfaces.page.paper_rows import row_of, titles_of
 from paper_assets.learning.questions import FEW_RATINGS
-from paper_assets.learning.ratings import IN_WORDS, SIGNALS_IN_WORDS, change_forgotten, ratings_by_id
+from paper_assets.learning.ratings import IN_WORDS, change_forgotten, ratings_by_id
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.pipeline.preferences import evidence_of
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.profile import Interests
 from paper_assets.ranking.changes import RatedMove, ratings_effect
 from paper_assets.ranking.preferences import strongest_stems
-from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, reading_signals, stored_model
+from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -32,7 +32,6 @@ _MOST = 12  # words or papers in one direction
 _AT_ONCE = 4  # of them before "more" is opened
 _MOST_NAMED = 5  # papers that came or went, on Today
 _MOST_WEEKS = 12
-_MOST_SIGNALS = 50
 
 
 def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, str]) -> dict[str, Any] | None:
@@ -82,14 +81,12 @@ def show_teach(request: Request) -> Response:
 def show_learned(request: Request) -> Response:
     """Show the words and rated papers that move the list up and down, each with a button to forget it."""
     desk, profile, evidence, named = desk_of(request), profile_of(request), None, set[str]()
-    reading = True
     with suppress(InvalidProfile):
         usable = usable_profile(desk.workspace, profile)
         evidence, named = evidence_of(desk.warehouse, usable), _stems_of(usable.content.interests)
-        reading = usable.content.ranking.learn_from_reading
     with desk.warehouse.read_together() as warehouse:
         model, unlearned = stored_model(warehouse, profile), forgotten(warehouse, profile)
-        ratings, signals = ratings_by_id(warehouse, profile), reading_signals(warehouse, profile)
+        ratings = ratings_by_id(warehouse, profile)
         pulls = sorted(zip(model.rated, model.pull.tolist(), strict=True), key=lambda pair: pair[1]) if model else []
         pulls = [(paper_id, pull) for paper_id, pull in pulls if paper_id not in unlearned.papers]
         up = [paper_id for paper_id, pull in pulls[::-1][:_MOST] if pull > 0]
@@ -116,17 +113,6 @@ def show_learned(request: Request) -> Response:
         weeks=weeks,
         rated=len(ratings),
         evidence=evidence,
-        reading=reading,
-        signals=[
-            (
-                signal.paper_id,
-                readable_title(signal.title or signal.paper_id),
-                signal.kind,
-                SIGNALS_IN_WORDS[signal.kind],
-            )
-            for signal in signals[::-1][:_MOST_SIGNALS]
-        ],
-        more_signals=max(len(signals) - _MOST_SIGNALS, 0),
     )
 
 
@@ -192,7 +178,7 @@ def _stems_of(interests: Interests) -> set[str]:
 
 
 def _why(paper_id: str, ratings: Mapping[str, str]) -> str:
-    return IN_WORDS[ratings[paper_id]] if paper_id in ratings else "opened, cited or on the shelf"
+    return IN_WORDS[ratings[paper_id]] if paper_id in ratings else "no longer rated"
 
 
 def _forgotten(unlearned: Forgotten, titles: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -1,7 +1,4 @@
-"""Show one paper, explain its place in a list, and show the shelf: the rated papers, to search and to export.
-
-Papers opened, cited or put on the shelf are recorded as reading signals.
-"""
+"""Show one paper, explain its place in a list, and show the shelf: the rated papers, to search and to export."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,15 +15,12 @@ from paper_assets.digests.markdown import paper_list
 from paper_assets.errors import InvalidArxivId, InvalidInput, PaperNotFound
 from paper_assets.interfaces.page.desk import (
     Desk,
-    address_after,
     day_of,
     desk_of,
-    now,
     page,
     person_of,
     profile_of,
     reading_together,
-    redirect_with_note,
 )
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, with_parts
 from paper_assets.interfaces.page.paper_rows import (
@@ -48,7 +42,7 @@ from paper_assets.interfaces.ranking_answers import (
     explanation,
     find_papers_named,
 )
-from paper_assets.learning.ratings import IN_WORDS, note_signal, withdraw_signal
+from paper_assets.learning.ratings import IN_WORDS
 from paper_assets.library.formats import write_papers
 from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
@@ -255,20 +249,3 @@ def _file(papers: list[Paper], form: str, *, name: str) -> Response:
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "-" for letter in name)
     headers = {"Content-Disposition": f'attachment; filename="{safe}.{ending}"'}
     return Response(citation_text(papers, written), media_type=media_type, headers=headers)
-
-
-def keep_signal(request: Request) -> Response:
-    """Keep or withdraw a signal; a form is answered by its page, the script by nothing."""
-    desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    paper_id, kind = (str(form.get(name, "")) for name in ("paper", "kind"))
-    folder = desk.settings.profiles_dir
-    if form.get("undo"):
-        withdraw_signal(desk.for_writing, profile, paper_id, kind, profiles_dir=folder)
-        note = "Removed."
-    elif note_signal(desk.for_writing, profile, paper_id, kind, now=now(), profiles_dir=folder):
-        note = "Kept on this machine; your list learns from it tomorrow."
-    else:
-        note = "Not kept: learning from what you read is switched off in the profile."
-    if not form.get("back"):
-        return Response(status_code=204)
-    return redirect_with_note(request, f"{address_after(request, profile)}#paper-{paper_id}", note)

@@ -126,12 +126,6 @@ GROUPS: tuple[tuple[str, tuple[Field, ...]], ...] = (
             Field("constraints.min_year", "Earliest year", "number"),
             Field("constraints.require_code", "Only papers with code", "switch", default=False),
             Field("feed.repeat", "Repeat papers on later days", "switch", default=False),
-            Field(
-                "ranking.learn_from_reading",
-                "Learn from papers that you open, cite or put on the shelf",
-                "switch",
-                default=True,
-            ),
             Field("feed.categories", "arXiv categories", "lines", "one per line; empty for all stored categories"),
             Field(
                 "feed.exclude_categories",

@@ -329,17 +329,6 @@ create table preference_models (
     pull double[] not null -- of each rated paper
 );
 
--- What a reader did with a paper without rating it: one row for each kind of act, with the first and the last time.
-create table reading_signals (
-    profile varchar not null,
-    paper_id varchar not null,
-    kind varchar not null check (kind in ('abstract', 'full text', 'citation', 'shelf')),
-    times integer not null,
-    first_at timestamp not null,
-    last_at timestamp not null,
-    primary key (profile, paper_id, kind)
-);
-
 -- What the model must not learn from: a stem of a word, or a rated paper.
 create table forgotten (
     profile varchar not null,
