@@ -7,15 +7,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.desk import Desk
 from tests.loopback import Answer, free_port
-from tests.loopback_arxiv import loopback_arxiv
+from tests.loopback_arxiv import LoopbackArxiv, loopback_arxiv
 from tests.waiting import until
 
 MODULE = "paper_assets.interfaces.supervisor"
@@ -48,16 +49,13 @@ def asked(port: int, method: str, path: str, body: str | None = None, **headers:
 
 
 @contextmanager
-def started(
-    desk: Desk, *, without_sigint: bool = False, workspace: Sequence[str] = ("--empty-workspace",), **more: str
-) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """What `make dev` starts, once its page answers, and its port; `without_sigint`: as from a script, behind `&`."""
+def started(desk: Desk, **more: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """What `make dev` starts from a script, behind `&`, once its page answers, and its port."""
     (desk.folder / "dagster_home").mkdir(exist_ok=True)
     port, log = free_port(), desk.folder / "dev.log"
-    program = ["-c", _WITHOUT_SIGINT] if without_sigint else ["-m", MODULE]
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
-            [sys.executable, *program, *workspace, "-p", str(port)],
+            [sys.executable, "-c", _WITHOUT_SIGINT, "-p", str(port)],
             cwd=desk.folder,
             env={**os.environ, **desk.environment, **more},
             stdout=out,
@@ -80,18 +78,29 @@ def answers(port: int) -> bool:
     return False
 
 
-@pytest.fixture(scope="module")
-def dev_desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(tmp_path_factory.mktemp("dev"))
+@dataclass(frozen=True)
+class Served:
+    """What `make dev` has started: its process, the port of its page, and an arXiv that never answers."""
+
+    desk: Desk
+    process: "subprocess.Popen[bytes]"
+    port: int
+    arxiv: LoopbackArxiv
 
 
 @pytest.fixture(scope="module")
-def port(dev_desk: Desk) -> Iterator[int]:
-    """The port of a page started as `make dev` starts it."""
-    desk = dev_desk
-    with started(desk) as (_, port):
-        assert (desk.folder / "dagster_home" / "dagster.yaml").is_file()
-        yield port
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    desk = Desk(tmp_path_factory.mktemp("dev"))
+    with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
+        waits = {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_TIMEOUT": "3600"}  # longer than the tests
+        with started(desk, **waits) as (process, port):
+            assert (desk.folder / "dagster_home" / "dagster.yaml").is_file()
+            yield Served(desk, process, port, arxiv)
+
+
+@pytest.fixture
+def port(served: Served) -> int:
+    return served.port
 
 
 def processes(desk: Desk) -> list[str]:
@@ -119,31 +128,17 @@ RUN = {
 }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
-def test_a_run_in_progress_ends_with_services_that_a_script_started_in_the_background(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    with loopback_arxiv([], script=[Answer(hang=True)] * 20) as arxiv:
-        waits = {"PAPER_ASSETS_ARXIV_URL": arxiv.url, "PAPER_ASSETS_REQUEST_TIMEOUT": "3600"}  # longer than this test
-        with started(desk, without_sigint=True, workspace=(), **waits) as (process, port):
-            body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
-            assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
-            assert desk.happens(lambda: bool(arxiv.requests), within=PATIENCE)
-            assert len(processes(desk)) >= 6  # this command, the services, code server, UI, daemon, run
-            process.terminate()
-            assert desk.happens(lambda: not processes(desk), within=PATIENCE)
-
-
-def test_a_second_daemon_on_the_same_history_is_refused_in_one_line(port: int, dev_desk: Desk) -> None:
+def test_a_second_daemon_on_the_same_history_is_refused_in_one_line(served: Served) -> None:
     second = subprocess.run(
         [sys.executable, "-m", MODULE, "--empty-workspace"],
-        cwd=dev_desk.folder,
-        env={**os.environ, **dev_desk.environment},
+        cwd=served.desk.folder,
+        env={**os.environ, **served.desk.environment},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
     )
     assert second.returncode == 1
-    assert second.stderr.strip().startswith(f"{dev_desk.folder / 'dagster_home'} is in use by another `make dev`")
+    assert second.stderr.strip().startswith(f"{served.desk.folder / 'dagster_home'} is in use by another `make dev`")
     assert "\n" not in second.stderr.strip()
 
 
@@ -188,3 +183,15 @@ def test_no_other_site_can_ask_or_change_anything(port: int, headers_sent: dict[
 def test_a_graphql_query_in_a_get_request_is_refused(port: int) -> None:
     for path in ("/graphql?query=%7Bversion%7D", "/graphql/?query=mutation"):
         assert asked(port, "GET", path)[0] == 405
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists processes by /proc")
+def test_a_run_in_progress_ends_with_services_that_a_script_started_in_the_background(served: Served) -> None:
+    """The last test, as it ends the server."""
+    desk, port = served.desk, served.port
+    body = json.dumps({"query": LAUNCH, "variables": {"run": RUN}})
+    assert "LaunchRunSuccess" in asked(port, "POST", "/graphql", body, **POST)[1]
+    assert desk.happens(lambda: bool(served.arxiv.requests), within=PATIENCE)
+    assert len(processes(desk)) >= 6  # this command, the services, code server, UI, daemon, run
+    served.process.terminate()
+    assert desk.happens(lambda: not processes(desk), within=PATIENCE)

@@ -25,6 +25,7 @@ LISTENS = "a process listens"
 OURS = re.compile(rf"{LISTENS}|127\.0\.0\.1|localhost|::1|None|/[\w./-]+")  # a path is a socket between processes
 LISTENER = """
 import os, sys
+os.environ["PYTHONPATH"] = os.environ["EARS"]  # so that the interpreters that a fork starts listen too
 def heard(event, args):
     if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto"):
         asked = args[-1] if event in ("socket.connect", "socket.sendto") else args
@@ -46,7 +47,13 @@ def environ(tmp_path: Path) -> dict[str, str]:
     (ears / "sitecustomize.py").write_text(LISTENER, encoding="utf-8")
     path = os.pathsep.join(filter(None, [str(ears), os.environ.get("PYTHONPATH")]))
     names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "LLM_PROVIDER", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    return {**dict.fromkeys(names, ""), "PYTHONPATH": path, "HEARD": str(tmp_path / "heard"), "HF_HOME": str(ears)}
+    return {
+        **dict.fromkeys(names, ""),
+        "PYTHONPATH": path,
+        "EARS": path,
+        "HEARD": str(tmp_path / "heard"),
+        "HF_HOME": str(ears),
+    }
 
 
 @pytest.fixture
@@ -69,18 +76,21 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
     environ |= {"PAPER_ASSETS_PROFILES": str(ROOT / "profiles")}
     desk.run("demo", **environ)
     plan = {"rewritten_question": "evidence for contested topics", "generation_required": True}
-    (desk.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    model = tiny_cross_encoder(tmp_path / "tiny")
-    desk.run("retrieve", "plan.json", **environ, PAPER_ASSETS_CROSS_ENCODER=str(model))
-    with served(desk, **environ) as page:
-        address = urlsplit(page.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
-        connection.request("GET", "/p/retrieval-evidence")
-        assert connection.getresponse().status == 200
     with raw_host(desk, **environ) as host:
         host.handshake()
         assert host.call("todays_ranking", profile="retrieval-evidence")["papers"]
         assert host.call("retrieve_standard", question=plan["rewritten_question"], generation_required=True)
+    (desk.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    model = tiny_cross_encoder(tmp_path / "tiny")
+    # The two above import what they need; forks of a process that has imported it tell their own listener.
+    forked = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
+    retrieving = desk.start("retrieve", "plan.json", before=LISTENER, **forked, PAPER_ASSETS_CROSS_ENCODER=str(model))
+    assert retrieving.communicate(timeout=600)[0] and retrieving.returncode == 0
+    with served(desk, before=LISTENER, **forked) as page:
+        address = urlsplit(page.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
+        connection.request("GET", "/p/retrieval-evidence")
+        assert connection.getresponse().status == 200
     assert strangers() == set()
     assert Path(environ["HEARD"]).read_text("utf-8").count(LISTENS) >= 4, "each command, the page and the MCP server"
 

@@ -1,5 +1,6 @@
 """A profile that is deleted for good leaves nothing of it in the home, and the history stays within its limits."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -67,18 +68,26 @@ def test_a_profile_deleted_with_everything_leaves_none_of_its_words_in_the_home(
     ranked.run("run")
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a desk with the list of the profile that is deleted."""
+    desk = Desk(tmp_path_factory.mktemp("alone"))
+    desk.profile(NAME, {"interests": {"primary": ["quokka optics"]}})
+    desk.run("import", str(desk.papers("papers.jsonl", week(("2026-03-02",)))))
+    desk.run("run")
+    (desk.folder / "data" / "up.log").write_text(f"{NAME} is ranked\n", "utf-8")
+    return desk.folder
+
+
 @pytest.mark.parametrize("part", ["delete_stored_profile", "forget_job", "_without_lines", "forget_profile"])
 def test_a_deletion_that_is_killed_is_completed_by_the_same_command_or_on_the_next_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+    alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    desk = Desk(tmp_path)
-    profile = {"interests": {"primary": ["quokka optics"]}}
-    desk.run("import", str(desk.papers("papers.jsonl", week(("2026-03-02",)))))
+    desk = Desk(tmp_path / "desk")
 
     def killed() -> None:
-        desk.profile(NAME, profile)
-        desk.run("run")
-        (desk.folder / "data" / "up.log").write_text(f"{NAME} is ranked\n", "utf-8")
+        shutil.rmtree(desk.folder, ignore_errors=True)
+        shutil.copytree(alone, desk.folder)
         module = profile_editing if part == "delete_stored_profile" else removal
         real = getattr(module, part)
 
