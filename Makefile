@@ -83,7 +83,7 @@ clean:
 
 # What a reader needs. Without its dependencies, because those of the model's files are torch.
 $(READER): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "Python 3.11 to 3.13 is needed; try: make PYTHON=python3.13")'
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15) and "Python 3.11 to 3.14 is needed; try: make PYTHON=python3.14")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(UV) || $(PIP) uv || true
 	$(call install,-e .)

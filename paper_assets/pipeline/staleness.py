@@ -365,7 +365,7 @@ def _late_partitions(step: Tracked, workspace: Workspace, partitions: Sequence[P
     try:
         return [each for each in stale(step, workspace, partitions) if step.waits_for(workspace, each) is None]
     except Exception as error:  # what it is made from is missing, or cannot be read: it is not current
-        if len(partitions) > 1:
+        if len(partitions) != 1:
             return [each for alone in partitions for each in _late_partitions(step, workspace, [alone])]
         named_error(error, f"{step.name} of {partitions[0]}")
         return [*partitions]

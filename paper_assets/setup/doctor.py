@@ -86,8 +86,8 @@ def examine(installation: Installation) -> list[Finding]:
 
 def _python(installation: Installation) -> list[Finding]:
     version = ".".join(map(str, installation.python))
-    if not (3, 11) <= installation.python < (3, 14):
-        fix = "install Python 3.11 to 3.13, for example with `uv python install 3.13`"
+    if not (3, 11) <= installation.python < (3, 15):
+        fix = "install Python 3.11 to 3.14, for example with `uv python install 3.14`"
         return [_problem("Python", f"version {version}", fix)]
     return [_ok("Python", f"version {version}")]
 
