@@ -15,6 +15,7 @@ import tempfile
 import time
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
@@ -33,7 +34,10 @@ from tests.page.invented_desk import served
 from tests.rewriting.scripted import NOW
 
 DAY = date(2026, 3, 4)
-CONTENT = {"interests": {"primary": ["traffic forecasting on road networks"]}, "ranking": {"top_k": 5, "threshold": 0}}
+CONTENT: dict[str, Any] = {
+    "interests": {"primary": ["traffic forecasting on road networks"]},
+    "ranking": {"top_k": 5, "threshold": 0},
+}
 TABLES = ("rankings", "ranking_sets", "candidates", "candidate_sets")
 VISITS = 9
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"

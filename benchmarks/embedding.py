@@ -21,8 +21,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +98,7 @@ def _small_calls(texts: list[str], rounds: int) -> Iterator[Figure]:
         pairs = []
         for _ in range(rounds):
             part = list(islice(fresh, count))
-            pairs.append((seconds(lambda part=part: ours.encode(part)), seconds(lambda part=part: theirs.encode(part))))
+            pairs.append((seconds(partial(ours.encode, part)), seconds(partial(theirs.encode, part))))
         mine, other = np.median(pairs, axis=0)
         yield _figure(f"embed {count} abstracts", mine, other, target=TARGET if count >= MEASURED_FROM else None)
 
@@ -111,14 +113,16 @@ def _throughput(texts: list[str]) -> Figure:
     theirs.encode(warm_up)
     cosines, spent = [], np.zeros(2)
     for start in range(0, len(texts), _SLICE):
-        part, kept = texts[start : start + _SLICE], {}
-        spent += (
-            seconds(lambda part=part, kept=kept: kept.update(ours=ours.encode(part))),
-            seconds(lambda part=part, kept=kept: kept.update(theirs=theirs.encode(part))),
-        )
+        part, kept = texts[start : start + _SLICE], dict[str, Any]()
+        for at, (name, encoder) in enumerate({"ours": ours, "theirs": theirs}.items()):
+            spent[at] += seconds(partial(_keep, kept, name, encoder, part))
         cosines.append((kept["ours"] * kept["theirs"]).sum(1).min())
     assert min(cosines) > _LEAST_COSINE, f"the vectors are others: cosine {min(cosines):.5f}"
     return _figure(f"embed {len(texts):,} abstracts", spent[0], spent[1], target=TARGET)
+
+
+def _keep(kept: dict[str, Any], name: str, encoder: Any, texts: list[str]) -> None:
+    kept[name] = encoder.encode(texts)
 
 
 def _limit(texts: list[str], throughput: Figure) -> Figure:

@@ -11,6 +11,7 @@ import argparse
 import resource
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -27,7 +28,7 @@ DAY = invented.FIRST
 def lines(folder: Path, *, profiles: int, papers: int) -> list[str]:
     """Fill a home, rank its only day, and return a line for each thing that a person waits for."""
     desk = _filled(folder, profiles=profiles, papers=papers)
-    found = [_line(what, lambda asked=asked: desk.run(*asked)) for what, asked in _COMMANDS]
+    found = [_line(what, partial(desk.run, *asked)) for what, asked in _COMMANDS]
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000  # kilobytes on Linux
     with served(desk) as page:
         views = [seconds(lambda: urlopen(f"{page.url}/p/p00").read()) for _ in range(2)]

@@ -79,7 +79,7 @@ def _statement_deleted(node: ast.AST) -> ast.AST | None:
 
 
 def _number_off_by_one(node: ast.AST) -> ast.AST | None:
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return ast.Constant(node.value + 1)
     return None
 

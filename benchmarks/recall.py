@@ -198,7 +198,7 @@ def main() -> int:
             archive.warehouse, archive.collection, [each.id for each in held], model=load_embedder().name
         )
         baseline = rebuilding(archive, stored, vectors)
-        warm, again, plain, elsewhere, added = [], [], [], [], []
+        warm, again, plain, elsewhere, added = (list[float]() for _ in range(5))
         for round, question in enumerate(questions):
             level = LEVELS[round % 3]
             times = [time.perf_counter()]

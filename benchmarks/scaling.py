@@ -27,7 +27,7 @@ import dagster as dg
 from benchmarks.scoring import unit_vectors
 from paper_assets.cluster import Cluster, connected, rankings_of, spread
 from paper_assets.defs.instance import open_instance
-from paper_assets.models.embedder import load_embedder
+from paper_assets.models.embedder import Embedder, load_embedder
 from paper_assets.paper import papers_to_table
 from paper_assets.ranking.rank import RankingTask, Vectors, rank
 from paper_assets.ranking.relevance import interest_queries
@@ -70,6 +70,10 @@ def clusters(folder: Path) -> Iterator[dict[str, Cluster]]:
         yield found
 
 
+def _encoded(embedder: Embedder, texts: Callable[[int], list[str]], count: int) -> None:
+    embedder.encode(texts(count))
+
+
 @contextmanager
 def embed(folder: Path, *, long: bool) -> Iterator[Ways]:
     """Texts to vectors."""
@@ -85,7 +89,7 @@ def embed(folder: Path, *, long: bool) -> Iterator[Ways]:
             each.encode(invented.texts(200))  # compiled, and the workers have said who they are
         yield {
             "alone": lambda count: alone.encode(texts(count)),
-            **{name: lambda count, each=each: each.encode(texts(count)) for name, each in on.items()},
+            **{name: partial(_encoded, each, texts) for name, each in on.items()},
         }
 
 
@@ -127,7 +131,7 @@ def score(folder: Path, *, per_day: int) -> Iterator[Ways]:
     with clusters(folder) as found:
         yield {
             "alone": alone,
-            **{name: lambda count, each=each: together(count, each) for name, each in found.items()},
+            **{name: partial(together, cluster=each) for name, each in found.items()},
         }
 
 

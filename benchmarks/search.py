@@ -138,8 +138,8 @@ def filled(folder: Path, count: int, *, real: Path | None = None, chroma: bool =
         known = corpus.embedder.encode(texts)
         rows = corpus.warehouse.rows("select distinct text_hash from papers order by text_hash")
         chance = np.random.default_rng(2)
-        for start in range(0, len(rows), AT_ONCE):
-            part = [text_hash for (text_hash,) in rows[start : start + AT_ONCE]]
+        for first in range(0, len(rows), AT_ONCE):
+            part = [text_hash for (text_hash,) in rows[first : first + AT_ONCE]]
             one, two = chance.integers(0, len(known), (2, len(part)))
             noise = chance.standard_normal(size=(len(part), known.shape[1]), dtype=np.float32)
             keep_vectors(
@@ -221,7 +221,7 @@ def beside(corpus: Corpus, rounds: int) -> dict[str, float]:
     assert corpus.embedder is not None and corpus.index is not None
     text = queries(corpus)["words"]
     vector = corpus.embedder.encode([text])[0]
-    client = chromadb.PersistentClient(corpus.index.place, settings=Settings(anonymized_telemetry=False))
+    client: Any = chromadb.PersistentClient(corpus.index.place, settings=Settings(anonymized_telemetry=False))
     rows = client.get_collection("abstract", embedding_function=None)
     taken = {"Chroma alone": median_of(rounds, lambda: rows.query(query_embeddings=vector[None], n_results=20))}
     client.close()
@@ -323,7 +323,7 @@ def quality(labelled_folder: Path, folder: Path) -> list[str]:
                 labelled.documents[position].doc_id: max(float(grade), 0.0)
                 for position, grade in zip(known.positions, known.grades, strict=True)
             }
-            found = search(corpus, query.text, data_type="fulltext", where=None, k=10, method=method)  # type: ignore[arg-type]
+            found = search(corpus, query.text, data_type="fulltext", where=None, k=10, method=method)
             ranked = np.array([grades.get(each.doc_id, 0.0) for each in found.candidates])
             values.append(ndcg(ranked, np.array(list(grades.values())), k=10))
         means = np.array(values)[chance.integers(0, len(values), (2_000, len(values)))].mean(axis=1)

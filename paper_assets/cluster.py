@@ -242,7 +242,7 @@ def _agree(client: "Client", cluster: Cluster, own: Mapping[str, str], model: st
                 f"the Dask scheduler at {cluster.address} (PAPER_ASSETS_DASK) has no worker; "
                 f"start `dask worker {cluster.address}`, {_ALONE}"
             )
-        versions = client.get_versions()
+        versions: Any = client.get_versions()
         seen = {"the scheduler": versions["scheduler"], **versions["workers"]}
         for name, worker in seen.items():
             packages = worker["packages"]
