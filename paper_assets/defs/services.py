@@ -1,6 +1,6 @@
 """Run Dagster's code server, daemon and UI, as its documentation deploys them, until one of them ends.
 
-    python -m paper_assets.defs.services [-p PORT] [-h HOST] [-m MODULE | -w WORKSPACE.yaml]
+    python -m paper_assets.defs.services [-p PORT]
 
 interfaces/supervisor.py starts it and ends it. Daemon and UI start through this package: the daemon keeps its database
 files open (dagster_internals.py), and the UI has a guard against requests of other sites (interfaces/server_guard.py).
@@ -17,9 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
-
-import dagster as dg
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
 from paper_assets.defs.dagster_internals import keep_engines
@@ -34,8 +31,6 @@ _DAEMON = "--daemon"  # first argument of the process that is the daemon
 _MODULE = "paper_assets.definitions"
 _WORKSPACE = ".services.yaml"  # in DAGSTER_HOME
 _SERVICES = ".services"  # in DAGSTER_HOME; its lock is held by one `make dev`
-_CLOCK_TOLERANCE = 60.0  # seconds
-_TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
 _SERVER_STARTS_WITHIN = 120.0  # seconds; on a busy machine importing the graph takes half a minute
 _POLL = 0.2  # seconds
 
@@ -52,39 +47,26 @@ def main() -> None:
         return
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts `command &` of a script so
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    given = _arguments().parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-p", "--port", default="3000")
+    page_port = parser.parse_args().port
     home = Path(os.environ["DAGSTER_HOME"])
     try:
         with _only_services(home), suppress(KeyboardInterrupt):
-            sys.exit(_serve(given, home))
+            sys.exit(_serve(page_port, home))
     except PaperAssetsError as error:
         sys.exit(f"{error}")
 
 
-def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(add_help=False, description=__doc__)
-    parser.add_argument("-p", "--port", default="3000")
-    parser.add_argument("-h", "--host", default="127.0.0.1")
-    parser.add_argument("-m", "--module", default=_MODULE)
-    parser.add_argument("-w", "--workspace")
-    parser.add_argument("--empty-workspace", action="store_true")
-    parser.add_argument("--help", action="help")
-    return parser
-
-
-def _serve(given: argparse.Namespace, home: Path) -> int:
+def _serve(page_port: str, home: Path) -> int:
     """Start the processes and wait until one of them ends; return its exit code."""
-    running: list[subprocess.Popen[bytes]] = []
-    target = ["--empty-workspace"] if given.empty_workspace else ["-w", given.workspace]
-    if not given.empty_workspace and given.workspace is None:
-        port = _free_port()
-        workspace = home / _WORKSPACE
-        target = ["-w", f"{workspace}"]
-        location = f"host: 127.0.0.1\n      port: {port}\n      location_name: paper_assets"
-        workspace.write_text(f"load_from:\n  - grpc_server:\n      {location}\n", encoding="utf-8")
-        running.append(_started(_code_server(given.module, port)))
-        _wait_for(port, running[0])
-    page = [sys.executable, "-m", "paper_assets.interfaces.server_guard", "-p", given.port, "-h", given.host]
+    port, workspace = _free_port(), home / _WORKSPACE
+    location = f"host: 127.0.0.1\n      port: {port}\n      location_name: paper_assets"
+    workspace.write_text(f"load_from:\n  - grpc_server:\n      {location}\n", encoding="utf-8")
+    running = [_started(_code_server(port))]
+    _wait_for(port, running[0])
+    target = ["-w", f"{workspace}"]
+    page = [sys.executable, "-m", "paper_assets.interfaces.server_guard", "-p", page_port, "-h", "127.0.0.1"]
     running.append(_started([*_THIS, _DAEMON, "run", *target]))
     running.append(_started([*page, *target]))
     try:
@@ -96,8 +78,8 @@ def _serve(given: argparse.Namespace, home: Path) -> int:
     return next((process.returncode or 1 for process in running if process.returncode is not None), 1)
 
 
-def _code_server(module: str, port: int) -> list[str]:
-    options = ["-m", module, "-p", f"{port}", "-h", "127.0.0.1", "--location-name", "paper_assets"]
+def _code_server(port: int) -> list[str]:
+    options = ["-m", _MODULE, "-p", f"{port}", "-h", "127.0.0.1", "--location-name", "paper_assets"]
     command = [sys.executable, "-m", "dagster", "api", "grpc", *options]
     return [*command, "--use-python-environment-entry-point"]
 
@@ -137,23 +119,7 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                     "PAPER_ASSETS_HOME to other folders"
                 ) from None
             fail_abandoned_runs(instance)
-            forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
         yield
-
-
-def forget_future_ticks(instance: dg.DagsterInstance, *, now: float) -> list[str]:
-    """Remove the times of ticks that are later than `now` (seconds since 1970); return the names of their sensors.
-
-    After the clock was set back Dagster evaluates no sensor until it passes the last tick.
-    """
-    found = []
-    for state in instance.all_instigator_state():
-        data: Any = state.instigator_data
-        future = {name: None for name in _TICK_TIMES if (getattr(data, name, None) or 0.0) > now}
-        if future:
-            instance.update_instigator_state(state.with_data(data._replace(**future)))
-            found.append(state.name)
-    return found
 
 
 if __name__ == "__main__":

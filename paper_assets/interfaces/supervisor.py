@@ -5,16 +5,14 @@ the foreground:
 
     python -m paper_assets.interfaces.supervisor
 
-takes the options of `dagster dev`; without one that names a workspace it loads this package, installed or in a
-checkout.
+takes `-p PORT` of Dagster's UI.
 
 Each program leads a process group, runs of assets included, and a group ends as a whole. This process ends the groups
 on Ctrl-C, SIGTERM, SIGHUP and when its own parent disappears. If it is killed, each program ends its own group: its
 standard input is a pipe that only this process holds open (`processes.py: end_with_supervisor`). Runs that were in
 progress are recorded as failed at the next start, and the next daemon retries them.
 
-Dagster's daemon does nothing until the clock passes its last tick again, so it is restarted after the clock was set
-back. All programs are started again after another embedding model was chosen, because a process uses one until it ends.
+All programs are started again after another embedding model was chosen, because a process uses one until it ends.
 """
 
 import ctypes
@@ -45,7 +43,6 @@ _STABLE = 60.0  # seconds after which a child that dies is restarted at once
 GRACE = 4.0  # seconds between SIGTERM and SIGKILL
 _KILLED_WITHIN = 2.0  # seconds within which the system removes killed processes
 _POLL = 0.2
-_SET_BACK = 60.0  # seconds by which a clock is set back; less only delays the next tick
 _LAST_LINES_WITHIN = 1.0  # seconds for which the last lines of an ended child are waited for
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEVELS = (
@@ -63,12 +60,11 @@ _PROGRAM = (sys.executable, "-c", "from paper_assets.interfaces.cli.app import p
 class Service:
     """A program to keep running, under the name that the log gives it.
 
-    `goes_by_the_clock`: see the module. `every`: it ends alone, and is started again after this many seconds.
+    `every`: it ends alone, and is started again after this many seconds.
     """
 
     name: str
     command: tuple[str, ...]
-    goes_by_the_clock: bool = False
     every: float | None = None
 
 
@@ -145,8 +141,8 @@ def _has_members(leader: int) -> bool:
 
 
 def graph_service(*options: str) -> Service:
-    """Return Dagster's daemon and UI with options of `dagster dev`."""
-    return Service("dagster", (sys.executable, "-m", "paper_assets.defs.services", *options), goes_by_the_clock=True)
+    """Return Dagster's daemon and UI with the options of `defs/services.py`."""
+    return Service("dagster", (sys.executable, "-m", "paper_assets.defs.services", *options))
 
 
 def desk_service(port: int) -> Service:
@@ -166,7 +162,6 @@ def keep_up(
     *,
     say: Callable[[str], None],
     verbose: bool,
-    clock: Callable[[], float] = time.time,
 ) -> int:
     """Run the services with one log until a signal asks for the end or the parent ends; return the exit code.
 
@@ -177,18 +172,12 @@ def keep_up(
     try:
         with store_lock(home / "up", deadline=0.5):
             log.write("INFO", "up", f"starting {', '.join(service.name for service in services)}")
-            return supervise(services, environ, log=log, clock=clock)
+            return supervise(services, environ, log=log)
     except StoreBusy:
         raise InvalidInput(f"`paper-assets up` is running already for {home}; stop that one first") from None
 
 
-def supervise(
-    services: Sequence[Service],
-    environ: Mapping[str, str],
-    *,
-    log: _Log | None = None,
-    clock: Callable[[], float] = time.time,
-) -> int:
+def supervise(services: Sequence[Service], environ: Mapping[str, str], *, log: _Log | None = None) -> int:
     """Run the services until a signal asks for the end or the parent ends; return the exit code.
 
     Without a log they write to this terminal, and the first one that ends is the end.
@@ -201,7 +190,7 @@ def supervise(
         signal.signal(signal.SIGHUP, lambda number, _frame: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     _adopt_orphans()
-    parent, offset = os.getppid(), clock() - time.monotonic()
+    parent = os.getppid()
     choice = log.file.with_name(EMBEDDING_MODEL.name) if log else None
     later = time.monotonic() + _LATER
     children = [_Child(service, next_start=later if service.every else 0.0) for service in services]
@@ -209,8 +198,7 @@ def supervise(
     code = None
     try:
         while not received and code is None and (survives_terminal or os.getppid() == parent):
-            before, offset = offset, clock() - time.monotonic()
-            supervisor.end_unable(set_back=offset < before - _SET_BACK)
+            supervisor.end_for_another_model()
             code = supervisor.keep_running()
             time.sleep(_POLL)
     finally:
@@ -234,12 +222,8 @@ class _Supervisor:
         if self.log:
             self.log.write(level, "up", text, show=show)
 
-    def end_unable(self, *, set_back: bool) -> None:
-        """End the children that cannot work: stuck ones, and after the clock was `set_back` those that go by it."""
-        if set_back and (late := [child for child in self.children if child.service.goes_by_the_clock]):
-            names = ", ".join(child.service.name for child in late)
-            self.note("WARNING", f"the clock was set back; starting {names} again")
-            self.end(late)
+    def end_for_another_model(self) -> None:
+        """End the children after another embedding model was chosen."""
         if self.choice and (state := file_state([self.choice])) != self.chosen:
             if self.chosen:
                 self.note("INFO", "another embedding model was chosen; starting everything again")

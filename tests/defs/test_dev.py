@@ -130,7 +130,7 @@ RUN = {
 
 def test_a_second_daemon_on_the_same_history_is_refused_in_one_line(served: Served) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", MODULE, "--empty-workspace"],
+        [sys.executable, "-m", MODULE],
         cwd=served.desk.folder,
         env={**os.environ, **served.desk.environment},
         capture_output=True,

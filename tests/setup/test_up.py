@@ -41,14 +41,12 @@ supervisor.GRACE = float(os.environ["END_WITHIN"])
 supervisor._LAST_LINES_WITHIN = 60.0
 supervisor._LATER = 0.0
 services = [
-    supervisor.Service(f"s{at}", (sys.executable, "-c", code), at == 0,
+    supervisor.Service(f"s{at}", (sys.executable, "-c", code),
                        every=0.5 if "now and then" in code else None)
     for at, code in enumerate(sys.argv[2:])
 ]
-clock = Path(sys.argv[1], "clock")
 sys.exit(supervisor.keep_up(services, Path(sys.argv[1]), os.environ, say=lambda line: print(line, flush=True),
-                            verbose=os.environ["VERBOSE"] == "True",
-                            clock=lambda: float(clock.read_text()) if clock.exists() else 1e9))
+                            verbose=os.environ["VERBOSE"] == "True"))
 """
 
 
@@ -123,16 +121,6 @@ def test_a_second_one_for_the_same_home_is_refused(tmp_path: Path) -> None:
             _, err = second.communicate(timeout=PATIENCE)
             assert "is running already" in err
             assert second.returncode == 1
-
-
-def test_a_clock_that_is_set_back_starts_again_only_what_goes_by_it(tmp_path: Path) -> None:
-    with up(tmp_path, _SERVICE, _SERVICE):
-        until(lambda: len(pids(tmp_path, "s0")) == len(pids(tmp_path, "s1")) == 1)
-        (tmp_path / "new").write_text("999990000", "utf-8")
-        (tmp_path / "new").rename(tmp_path / "clock")
-        until(lambda: len(pids(tmp_path, "s0")) == 2)
-        assert "WARNING up: the clock was set back; starting s0 again" in log(tmp_path)
-        assert not is_alive(pids(tmp_path, "s0")[0]) and is_alive(pids(tmp_path, "s1")[0])
 
 
 def test_a_full_disk_loses_lines_of_the_log_and_no_service(tmp_path: Path) -> None:
