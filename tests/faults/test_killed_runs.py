@@ -19,7 +19,7 @@ DAYS = ("2026-03-02", "2026-03-03", "2026-03-04")
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Return a desk with papers and no results."""
-    return imported_desk(tmp_path_factory.mktemp("imported"), DAYS, each=40)
+    return imported_desk(tmp_path_factory.mktemp("imported"), DAYS, each=15)
 
 
 @pytest.fixture(scope="module")
