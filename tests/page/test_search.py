@@ -1,6 +1,7 @@
 """Search on the page: marked hits, filters as chips, errors at their place, and searches kept in a profile."""
 
 import json
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
@@ -32,6 +33,27 @@ def test_a_search_marks_its_words_and_its_filters_are_chips_to_remove(page_of_a_
         expect(page.locator(".found article").nth(before)).to_be_visible()
         page.get_by_role("link", name="Add the filter is:worth").click()
         expect(page.get_by_text("No stored paper matches")).to_be_visible()
+
+
+OLD = {
+    "/p/{}/ask?question=Are+roads+full%3F": "/p/{}/search?q=Are+roads+full%3F",
+    "/ask?question=Are+roads+full%3F&sides=1": "/search?q=Are+roads+full%3F&sides=1",
+    "/p/{}/ask": "/p/{}/search",
+    "/p/{}/evidence?question=Are+roads+full%3F": "",
+    "/p/{}/rewrites": "",
+    "/p/{}/map": "",
+}
+
+
+def test_an_old_address_leads_to_where_its_view_is_now(page_of_a_year: Page, browser: Browser) -> None:
+    with visitor(browser) as page:
+        for old, new in OLD.items():
+            answer = page.goto(page_of_a_year.url + old.format(PROFILE))
+            assert answer is not None and answer.ok, old
+            expect(page).to_have_url(re.compile(re.escape((new or old).format(PROFILE)) + "$"))
+            assert page.locator(".views > [aria-current], .gear summary[aria-current]").count() == 1, old
+            if "question" in old:
+                expect(page.locator("main")).to_contain_text("Are roads full?")
 
 
 def test_an_error_in_a_query_points_at_its_place(page_of_a_year: Page, browser: Browser) -> None:

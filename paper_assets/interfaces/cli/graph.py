@@ -127,6 +127,9 @@ def fetch(
     due: Annotated[
         bool, typer.Option("--due", help="Fetch the days of the last week that are due (the default).")
     ] = False,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --due: as if it were this time, such as 2026-03-02T01:30Z.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --due: print the days and why; fetch nothing.")
     ] = False,
@@ -139,9 +142,9 @@ def fetch(
     if day is None:
         if to is not None or accept_fewer:
             raise InvalidInput("--to and --accept-fewer need --day")
-        return _fetch_due(dry_run=dry_run, as_json=as_json)
-    if due or dry_run:
-        raise InvalidInput("give --day, or --due with --dry-run")
+        return _fetch_due(_moment(at) if at else datetime.now(UTC), dry_run=dry_run, as_json=as_json)
+    if due or at or dry_run:
+        raise InvalidInput("give --day, or --due with --at and --dry-run")
     first, last = parse_day(day, "--day"), parse_day(to or day, "--to")
     with open_desk() as (workspace, instance):
         if not workspace.settings.first_day <= first <= last <= datetime.now(UTC).date():
@@ -158,10 +161,20 @@ def fetch(
     print_table("papers by day", ["day", "papers"], sorted(counts.items()))
 
 
-def _fetch_due(*, dry_run: bool, as_json: bool) -> None:
+def _moment(text: str) -> datetime:
+    """Return a time given on the command line, in UTC unless it names another zone. Raises InvalidInput."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InvalidInput(f"--at: {text[:40]!r} is not a time; write it as 2026-03-02T01:30Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _fetch_due(now: datetime, *, dry_run: bool, as_json: bool) -> None:
     """Fetch the days that are due, newest first; a failed day stops no other. Raises the failure of the newest."""
     with open_desk() as (workspace, instance):
-        days = due_days(workspace.warehouse, workspace.settings, workspace.clock())
+        workspace = replace(workspace, clock=lambda: now)
+        days = due_days(workspace.warehouse, workspace.settings, now)
         fetched, failures = fetch_due(workspace, instance, [] if dry_run else [each.day for each in days])
         counts = paper_counts(workspace.warehouse)
     for made in fetched:

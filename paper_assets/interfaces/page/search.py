@@ -331,6 +331,13 @@ def is_question(text: str) -> bool:
     return text.endswith("?") or bool(_BEGINS_AS_QUESTION.match(text))
 
 
+def lead_to_search(request: Request) -> Response:
+    """Lead the address that questions had before to the search, which answers them."""
+    reader_of(request)
+    fields = {{"question": "q"}.get(name, name): value for name, value in request.query_params.items()}
+    return RedirectResponse(f"{request.url.path.removesuffix('ask')}search?{urlencode(fields)}".rstrip("?"), 303)
+
+
 def show_answer(request: Request) -> Response:
     """Show the passages for a question, what a written answer costs, and the answer where it is written."""
     desk, profile = desk_of(request), reader_of(request)
