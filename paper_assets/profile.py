@@ -150,7 +150,6 @@ class RankingOptions(_Part):
     contrastive_type: ContrastiveType = Field("method", description="What that paper differs in.")
     enable_llm_verification: bool = Field(True, description="Let an LLM check doubtful papers.")
     interest_mode: InterestMode = Field("hybrid", description="How relevance is measured.")
-    hybrid_of: list[InterestView] = Field(["seed", "lanes", "library"], min_length=1)  # those the profile can serve
     # Instead of the setting's (G17) and the purpose's (G8). Not written where they are not used, so that they change no
     # older profile's hash.
     threshold: float | None = Field(

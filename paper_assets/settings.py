@@ -241,9 +241,8 @@ class RetrievalConfig:
     # of Perspectrum's at 0.28; of "?", of a Korean question and of nonsense over both between 0.14 and 0.21.
     floors: Mapping[str, float] = field(default_factory=lambda: {"hybrid": 0.2, "vector": 0.35, "lexical": 0.1})
     # R8: a document without a vector is taken to have the cosine `assumed_cosine` + its share of words (measured on
-    # documents that have both); where more than this share of the matching ones has none, words alone are compared.
+    # documents that have both).
     assumed_cosine: float = 0.25
-    most_unembedded: float = 0.5
     chunk_characters: int = 300  # R6
     chunk_overlap: int = 50  # R6
     best_chunks: int = 5  # R6

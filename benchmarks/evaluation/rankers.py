@@ -102,15 +102,11 @@ Embed = Callable[[list[str]], NDArray[np.float32]]
 _LONGEST_INTEREST = 1000  # as in a profile
 
 
-def modes(
-    labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig, options: RankingOptions | None = None
-) -> dict[str, Callable[[], Scorer]]:
+def modes(labelled: LabelledSet, *, embed: Embed, scoring: ScoringConfig) -> dict[str, Callable[[], Scorer]]:
     """Return functions that build a scorer for each interest mode, by name; documents are embedded once for all modes.
 
     `library` is included only if a query likes papers; a query without liked papers is then ranked by its words.
-    `options` are used for `hybrid_of`.
     """
-    chosen = options or RankingOptions()
     documents = [document.text for document in labelled.documents]
 
     @cache
@@ -122,7 +118,7 @@ def modes(
         return embed(documents), paper_words(pa.table(fields))
 
     def of(mode: str) -> Callable[[], Scorer]:
-        wanted = RankingOptions.model_validate({**chosen.model_dump(), "interest_mode": mode})
+        wanted = RankingOptions.model_validate({"interest_mode": mode})
         return lambda: _scorer(labelled, *read(), embed=embed, scoring=scoring, options=wanted)
 
     names = ["seed", "lanes", "library", "hybrid"]

@@ -31,7 +31,7 @@ _NAMED = 3  # entries of a list that are named; the others are counted
 # Keys of a profile that decide only which papers are candidates or what follows the list.
 _NO_LIST = ("feed", "read", "constraints", "keywords.exclude.hard", "questions", "rewriting")
 _RULES = ("top_k", "threshold", "include_contrastive", "contrastive_type")
-_OPTIONS = ("purpose", "ranking_mode", "interest_mode", "hybrid_of", "enable_llm_verification", "weights", *_RULES)
+_OPTIONS = ("purpose", "ranking_mode", "interest_mode", "enable_llm_verification", "weights", *_RULES)
 _MODELS = {
     "model": "another embedding model",
     "calibration": "another calibration",

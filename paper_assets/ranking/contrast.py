@@ -25,7 +25,6 @@ Bools = NDArray[np.bool_]
 SHARED = {"method": "problem", "assumption": "method", "domain": "method"}
 
 CONTRASTIVE_PICK = "CONTRASTIVE_PICK"
-_FIRST_LOOK = 64  # papers; most contrasts are found among these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,22 +69,17 @@ def contrastive_paper(
     common = common_traits(first[:, same])
     if not (chosen_traits[differ].any() and common.any()):
         return None
-    start, size = chosen, _FIRST_LOOK
-    while start < len(order):
-        traits = traits_of(texts.take(order[start : start + size]).to_pylist(), taxonomy)
-        contrasts = traits[:, differ].any(axis=1) & ~(traits[:, differ] & chosen_traits[differ]).any(axis=1)
-        fits = contrasts & (traits[:, same] & common).any(axis=1)
-        if fits.any():
-            row = int(np.argmax(fits))
-            shared = traits[row, same] & common
+    for place in range(chosen, len(order)):
+        (traits,) = traits_of([texts[int(order[place])].as_py()], taxonomy)
+        shared = traits[same] & common
+        if shared.any() and traits[differ].any() and not (traits[differ] & chosen_traits[differ]).any():
             return Contrast(
-                place=start + row,
+                place=place,
                 kind=kind,
                 like=tuple(np.flatnonzero((first[:, same] & shared).any(axis=1)).tolist()),
                 shared=tuple(np.array(taxonomy.names[same])[shared].tolist()),
-                info=_info(first, traits[row], kind, taxonomy),
+                info=_info(first, traits, kind, taxonomy),
             )
-        start, size = start + size, 2 * size
     return None
 
 

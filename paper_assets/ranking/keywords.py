@@ -2,8 +2,7 @@
 
 The rules, for a keyword and a text in normal form (`normal_form`):
 - whole words only, case and accents aside; a hyphen or any other dash is a space, white space of any kind is one space;
-- the last word may differ by its plural (`language model` = `language models`, `case study` = `case studies`), and a
-  word of five letters or more is also found in its adjective and field (`robot` in `robotic` and `robotics`);
+- the last word may differ by its plural (`language model` = `language models`, `case study` = `case studies`);
 - `GPT-4*` is found in every word or phrase that begins with it (`GPT-4o`); with fewer than three letters or digits
   the star is a star (`A*`);
 - `title:survey` is searched in titles only, `abstract:survey` in titles and abstracts; without a prefix the caller
@@ -37,10 +36,6 @@ BETWEEN_FIELDS = " \x01 "  # between title and abstract: no phrase reaches acros
 _FIELD_MARK = BETWEEN_FIELDS.strip(" ")
 
 _LETTER = rf"[^\W{NO_BORDERS}]"  # a letter or digit of a script that has word borders
-# Words whose form in -ic(s) has another meaning. In a year of abstracts: of the words with five
-# letters only these (not robotic, agentic, electronic ...), of four many (critic, static).
-_OTHER_WITH_IC = frozenset({"class", "graph", "organ", "period", "rhetor", "system"})
-_LEAST_BEFORE_IC = 5
 _LEAST_BEFORE_STAR = 3
 _SCOPE = re.compile(r"\s*(title|abstract)\s*:", re.IGNORECASE)
 
@@ -188,7 +183,7 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
         return None
     words = phrase.split(" ")
     first = [" ".join(each) for each in product(*map(spellings, words[:-1]))]
-    last = [form for spelling in spellings(words[-1]) for form in _keyword_forms(spelling)]
+    last = [form for spelling in spellings(words[-1]) for form in word_forms(spelling)]
     forms = [phrase] if read.prefix else [f"{before} {form}".strip() for before in first for form in last]
     before = rf"(?<!{_LETTER})" if not HAS_NO_BORDERS.match(phrase) else ""
     # `C` is not found in `C++` or `C#`; `C++` is found in `C++17`.
@@ -205,15 +200,6 @@ def _search(keyword: str, *, title_only: bool) -> _Search | None:
         unbordered=HAS_NO_BORDERS.search(phrase) is not None,
         one_word=not read.title_only and all(words_of_normal(form) == [form] for form in forms),
     )
-
-
-def _keyword_forms(word: str) -> list[str]:
-    """Return singular and plural of a word, and the adjective and field derived from it by -ic and -ics."""
-    forms = word_forms(word)
-    bases = [form for form in forms if len(form) >= _LEAST_BEFORE_IC and re.search(r"[b-df-hj-np-tv-z]$", form)]
-    if len(forms) > 1 and _OTHER_WITH_IC.isdisjoint(bases):
-        forms += [base + ending for base in bases if not base.endswith("s") for ending in ("ic", "ics")]
-    return forms
 
 
 def _common_beginning(forms: Sequence[str]) -> str:

@@ -6,7 +6,8 @@
    - `lanes`: one text for each interest;
    - `library`: one text for each liked paper.
 
-   The interest mode chooses the views: one of them, or with `hybrid` those of `hybrid_of` that the profile can serve.
+   The interest mode chooses the views: one of them, or with `hybrid` those of `lanes` and `library` that the profile
+   can serve.
 2. `relevance_of` compares papers with these texts: by cosine of their vectors (meaning), by their words (`by_words`),
    and in `lanes` by similarity to the papers that match an interest best (`similarity.py`).
 3. `calibration.py` combines these parts into the probability that a paper is on topic. This is its relevance. Only
@@ -98,7 +99,7 @@ def _words(interest: str) -> list[str]:
 
 Floats = NDArray[np.float64]
 
-_VIEWS: tuple[InterestView, ...] = ("seed", "lanes", "library")
+_VIEWS: tuple[InterestView, ...] = ("lanes", "seed", "library")
 _NAMED_IN_WARNING = 5
 _LONGEST_INTEREST = 1000  # as in a profile
 _MOST_TITLES = 100  # titles of liked papers that are compared by words: 5 ms each for a thousand papers
@@ -213,17 +214,15 @@ def interest_queries(
             f"liked papers that are not stored do not count: {named}; import them, or give their title and abstract"
         )
 
-    requested: Sequence[str] = options.hybrid_of if options.interest_mode == "hybrid" else [options.interest_mode]
+    requested = ["lanes", "library"] if options.interest_mode == "hybrid" else [options.interest_mode]
     available = [mode for mode in _VIEWS if (liked if mode == "library" else interests.in_words)]
     modes = [mode for mode in available if mode in requested]
-    if "lanes" in modes and "seed" in modes:
-        modes.remove("seed")  # the text of all interests adds nothing to one text for each (measured)
     if available and not modes:
         modes = available[:1]
         lack = "a liked paper that is known" if "library" in requested else "interests in words"
         warnings.append(f"interest_mode {options.interest_mode} needs {lack}; {modes[0]} took its place")
     views = {
-        "seed": lambda: _seed(interests, scoring.interest_repeats if options.interest_mode == "seed" else None),
+        "seed": lambda: _seed(interests, scoring.interest_repeats),
         "lanes": lambda: _interests_view(interests, scoring.interest_weights),
         "library": lambda: _library(liked),
     }
@@ -236,7 +235,7 @@ def interest_queries(
         in_words=interests if interests.in_words else Interests(primary=titles),
         avoided=tuple(avoided),
         mild=tuple(topic in interests.less for topic in avoided),
-        floor=None if options.interest_mode == "seed" and modes in (["seed"], []) else floor,
+        floor=None if options.interest_mode == "seed" and modes != ["library"] else floor,
         warnings=tuple(warnings),
     )
 
@@ -281,7 +280,7 @@ def relevance_of(
     view_of = {view.mode: view for view in queries.views}
     if not queries.calibrated and near is not None:
         return replace(without_interests(near[0].copy()), avoided=_avoided(compared, view_of))
-    by_interest_words = [_by_interests(compared, view_of)] if "lanes" in view_of or "seed" in view_of else []
+    by_interest_words = [_by_interests(compared, view_of["lanes"])] if "lanes" in view_of else []
     by_liked_papers = [_by_library(compared, view_of["library"])] if "library" in view_of else []
     logits, relevance = (by_interest_words or by_liked_papers)[0]
     if by_interest_words and by_liked_papers:
@@ -373,9 +372,8 @@ class _Compared:
         return slice(start, start + len(view.texts))
 
 
-def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> tuple[Floats, Relevance]:
+def _by_interests(compared: _Compared, view: View) -> tuple[Floats, Relevance]:
     """Return the logits (n,) by interests in words, and the relevance with `values` still 0."""
-    view = view_of.get("lanes") or view_of["seed"]
     scores, of_earlier = compared.term_scores(view)
     judged = interests_judged(
         compared.cosines(view),
@@ -385,10 +383,6 @@ def _by_interests(compared: _Compared, view_of: Mapping[InterestView, View]) -> 
         calibration=compared.calibration,
         vectors=compared.vectors,
     )
-    if view.mode == "seed":
-        only = without_interests(np.zeros(judged.logits.shape[1]))
-        meaning, words = (None if part is None else part[0] for part in (judged.meaning, judged.words))
-        return judged.logits[0], replace(only, meaning=meaning, words=words)
     probabilities = probability(judged.logits)
     best_interest, columns = judged.logits.argmax(axis=0), np.arange(probabilities.shape[1])
     meaning, words = (None if part is None else part[best_interest, columns] for part in (judged.meaning, judged.words))
@@ -448,11 +442,9 @@ def _title_and_abstract(paper: LikedPaper, known: Mapping[str, tuple[str, str]])
     return (paper.title, paper.abstract) if paper.title else None
 
 
-def _seed(interests: Interests, repeats: tuple[int, int, int] | None) -> View:
-    """Return the view with all interests in one text, repeated by level; without `repeats`, each appears once."""
-    once = ". ".join(dict.fromkeys(interest for level in _levels(interests) for interest in level))
-    text = interest_text(interests, repeats=repeats) if repeats else once
-    return View(mode="seed", texts=(text,), weights=(1.0,), names=("",))
+def _seed(interests: Interests, repeats: tuple[int, int, int]) -> View:
+    """Return the view with all interests in one text, repeated by level."""
+    return View(mode="seed", texts=(interest_text(interests, repeats=repeats),), weights=(1.0,), names=("",))
 
 
 def topic_of(interest: str) -> str:

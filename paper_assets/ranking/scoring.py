@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paper_assets.ranking.similarity import signed_cosines
 from paper_assets.settings import ScoringConfig
 from paper_assets.weights import DIMENSIONS, Weights
 
@@ -99,10 +100,6 @@ def best_first(
 Vectors = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
-_FIRST_LOOK = 128  # papers compared at first; more follow if the best of them are lowered
-_SQUARES_IN_RANGE = (1e-18, 1e18)  # squared lengths that float32 represents well
-_ROWS_AT_ONCE = 4096  # 25 MB of float64 at 384 dimensions
-
 
 def repeating(
     final: Floats,
@@ -122,63 +119,23 @@ def repeating(
     (a row of zeros) is similar to none.
 
     Scores only fall during the choice, so no paper can overtake one that was chosen before: `best_first` of the
-    resulting scores gives the greedy order. For the same reason only papers whose `final` is at least the best current
-    score need to be compared; they are read in blocks, from the highest `final` down.
+    resulting scores gives the greedy order.
     """
-    order = np.argsort(-final, kind="stable")
-    repeat = np.zeros(len(final), dtype=bool)
-    current = np.full(len(final), -np.inf)  # current scores of the papers that were compared and not chosen
-    chosen: list[int] = []
-    compared = 0
+    current, repeat = final.copy(), np.zeros(len(final), dtype=bool)
+    left = np.ones(len(final), dtype=bool)  # not chosen
     for _ in range(min(places, len(final))):
-        while compared < len(final) and current.max() <= final[order[compared]]:  # the next one may be as good
-            block = order[compared : max(_FIRST_LOOK, 2 * compared)]
-            repeat[block] = alike(vectors[block], vectors[chosen], similarity).any(axis=1)
-            current[block] = np.where(repeat[block], lowered[block], final[block])
-            compared += len(block)
-        equal = np.flatnonzero(current == current.max())
+        equal = np.flatnonzero(left & (current == current[left].max()))
         best = int(equal[best_first(current[equal], days[equal], paper_ids.take(equal))[0]])
-        chosen.append(best)
-        current[best] = -np.inf
-        others = np.flatnonzero(np.isfinite(current) & ~repeat)
-        lowered_now = others[alike(vectors[others], vectors[[best]], similarity)[:, 0]]
-        repeat[lowered_now] = True
-        current[lowered_now] = lowered[lowered_now]
-    rest = np.ones(len(final), dtype=bool)
-    rest[order[:compared]] = False
-    return repeat | (rest & alike(vectors, vectors[chosen], similarity).any(axis=1))
+        left[best] = False
+        near = left & ~repeat & alike(vectors, vectors[[best]], similarity)[:, 0]
+        repeat |= near
+        current[near] = lowered[near]
+    return repeat
 
 
 def alike(one: Vectors, other: Vectors, similarity: float) -> Bools:
     """Return (n, m) whether the cosine of each row of (n, d) to each row of (m, d) is at least `similarity`.
 
-    It is never true for a row of zeros. A matrix product in float32 decides all but the close cases. These are computed
-    row by row in float64, because the last bits of a matrix product depend on the other rows, and the result must not
-    depend on the order of the papers.
+    It is never true for a row of zeros.
     """
-    lengths_one, lengths_other = _lengths(one), _lengths(other)
-    with np.errstate(all="ignore"):
-        rough = (one @ other.T) / lengths_one[:, None] / lengths_other
-        # The error of a float32 sum of d products of unit vectors is below d / 2 eps; the divisions add a few eps.
-        sure = np.abs(rough - similarity) > (one.shape[1] + 8) * np.finfo(np.float32).eps
-        result: Bools = sure & (rough > similarity)
-        rows, columns = np.nonzero(~sure)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            a, b = one[rows[part]].astype(np.float64), other[columns[part]].astype(np.float64)
-            cosines = (a * b).sum(axis=1) / (np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1)))
-            result[rows[part], columns[part]] = cosines >= similarity
-    return result
-
-
-def _lengths(vectors: Vectors) -> Vectors:
-    """Return (n,) the lengths of vectors (n, d).
-
-    Infinite for a row of zeros, so that its cosines are 0; NaN where float32 is not exact enough, so that the rough
-    comparison in `alike` does not decide.
-    """
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    low, high = _SQUARES_IN_RANGE
-    lengths = np.where((squares > low) & (squares < high), np.sqrt(squares), np.float32(np.nan))
-    lengths[squares == 0] = np.inf
-    return lengths
+    return signed_cosines(one, other) >= similarity

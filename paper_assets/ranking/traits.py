@@ -33,12 +33,14 @@ class Taxonomy:
         columns: the columns of each dimension.
         shows: the columns of the traits that a phrase shows, by phrase in the form in which texts are searched.
         one_word: phrases whose words are joined before a text is searched.
+        longest: the words of the longest phrase.
     """
 
     names: tuple[str, ...]
     columns: Mapping[str, slice]
     shows: Mapping[str, tuple[int, ...]]
     one_word: tuple[str, ...]
+    longest: int
 
     def named(self, traits: Bools, dimension: str | None = None) -> list[str]:
         """Return the names of the traits that are true in a row (t,); with `dimension` only those of one dimension."""
@@ -48,14 +50,13 @@ class Taxonomy:
 
 def traits_of(texts: Iterable[str | None], taxonomy: Taxonomy) -> Bools:
     """Return (n, t) whether each text shows each trait; None is an empty text."""
-    longest = max((phrase.count(" ") + 1 for phrase in taxonomy.shows), default=0)
     shown: list[set[int]] = []
     for text in texts:
         parts = _PUNCTUATION.split(normal_form(text or ""))  # no phrase reaches across a mark
         found: set[int] = set()
         for words in (_joined(f" {part} ", taxonomy.one_word).split() for part in parts):
             for start in range(len(words)):
-                for end in range(start + 1, min(start + longest, len(words)) + 1):
+                for end in range(start + 1, min(start + taxonomy.longest, len(words)) + 1):
                     found.update(taxonomy.shows.get(" ".join(words[start:end]), ()))
         shown.append(found)
     shows = np.zeros((len(shown), len(taxonomy.names)), dtype=bool)
@@ -84,7 +85,8 @@ def load_taxonomy(toml: str) -> Taxonomy:
                 shows[form] = (*shows.get(form, ()), len(names))
             names.append(name)
         columns[dimension] = slice(begin, len(names))
-    return Taxonomy(names=tuple(names), columns=columns, shows=shows, one_word=one_word)
+    longest = max((phrase.count(" ") + 1 for phrase in shows), default=0)
+    return Taxonomy(names=tuple(names), columns=columns, shows=shows, one_word=one_word, longest=longest)
 
 
 def _spellings(phrase: str, one_word: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ the newest papers first.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,6 @@ from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, opened, papers_with_phrases, search
 from paper_assets.retrieval.search_query import SearchQuery
-from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.papers import (
     PaperFilters,
     find_paper,
@@ -240,8 +239,8 @@ def _best_documents(
     for data_type in query.data_types:
         k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
         found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, method=method, only=only)
-        if found.method == "lexical" != method:
-            notes.append(f"only words were compared: most of these documents {UNEMBEDDED}")
+        if found.method != method:
+            notes.append("only words were compared: the embedding model cannot be used")
         compared += found.matching
         ways[found.way] = None
         floor = corpus.config.floors[found.method]
@@ -321,15 +320,6 @@ def shown_authors(authors: Sequence[str], *, wanted: Sequence[str] = ()) -> tupl
 
 
 def hit_record(paper: FoundPaper) -> dict[str, Any]:
-    """Return the result as JSON values."""
-    return {
-        "paper_id": paper.paper_id,
-        "title": paper.title,
-        "authors": list(paper.authors),
-        "published": paper.published.date().isoformat() if paper.published else None,
-        "categories": list(paper.categories),
-        "score": paper.score,
-        "passage": paper.passage,
-        "collection": paper.collection,
-        "hits": [{"field": hit.field, "start": hit.start, "end": hit.end, "text": hit.text} for hit in paper.hits],
-    }
+    """Return the result as JSON values, without its abstract."""
+    values = {name: value for name, value in asdict(paper).items() if name != "abstract"}
+    return {**values, "published": paper.published.date().isoformat() if paper.published else None}

@@ -162,9 +162,8 @@ def _without_vectors(found: Sequence[Found], *, model: bool) -> str | None:
     without, matching = sum(one.unembedded for one in found), sum(one.matching for one in found)
     if not without:
         return None
-    by_words = any(one.method == "lexical" and one.unembedded > 0 for one in found)
-    how = ", so all were compared by words alone" if by_words else " and were compared by words alone"
-    return f"{without:,} of {matching:,} documents {UNEMBEDDED}{how}; `paper-assets run` embeds them"
+    how = "and were compared by words alone; `paper-assets run` embeds them"
+    return f"{without:,} of {matching:,} documents {UNEMBEDDED} {how}"
 
 
 def _undated(count: int) -> str | None:

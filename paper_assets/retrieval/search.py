@@ -43,7 +43,6 @@ from paper_assets.text.words import word_forms, words_in
 
 Method = Literal["vector", "lexical", "hybrid"]
 
-_FACTOR_WITHOUT_WORDS = 1e-6  # factor of the cosine for documents that share no word, when words decide
 _SEVERAL, _FEWEST = 5, 100  # documents asked of Chroma: several times as many as wanted, and no fewer than these
 _MOST_BY_WORDS = 500  # documents outside Chroma's answer that are scored
 _NAMED_ONE_BY_ONE = 1_000  # ids that DuckDB looks up without reading the other documents
@@ -76,10 +75,10 @@ def open_corpus(settings: Settings, warehouse: Warehouse, embedder: Embedder | N
 class Found:
     """Candidates, best first, and how many documents meet the filter.
 
-    `method` is the one used: lexical without an embedder, or if most documents have no vector. `unembedded` of the
-    matching documents have no vector, so only words find them; `undated` more lack only a date. Scores are
-    similarities: the cosine; BM25 as a share (`lexical`); or a weighted sum (`hybrid`). By words alone, a document that
-    shares no word is not a candidate. `way`: `Chroma`, or `SQL`, with the reason where there was no filter.
+    `method` is the one used: lexical without an embedder. `unembedded` of the matching documents have no vector, so
+    only words find them; `undated` more lack only a date. Scores are similarities: the cosine; BM25 as a share
+    (`lexical`); or a weighted sum (`hybrid`). By words alone, a document that shares no word is not a candidate. `way`:
+    `Chroma`, or `SQL`, with the reason where there was no filter.
     """
 
     candidates: tuple[Candidate, ...]
@@ -133,13 +132,13 @@ def search(
     model = embedder.name if embedder else None
     with opened(corpus) as corpus, corpus.warehouse.reading() as connection:
         matching = _matching(connection, data_type, where, only, model=model)
-        used = _method(method, matching, corpus)
+        used: Method = method if embedder else "lexical"
         request = _Request(connection, corpus.config, data_type, question, vector, model, used, k)
         words = np.zeros(len(matching.doc_ids))
         if request.method != "vector" or not matching.embedded.all():
             words = _word_shares(request, matching)
         way, answer, caller = "SQL", None, _caller(where) if only is None else None
-        if corpus.index and vector is not None and request.method != "lexical" and caller:
+        if corpus.index and vector is not None and caller:
             as_of = file_state(corpus.warehouse.files)
             way, answer = _by_chroma(corpus.index, request, matching, words, caller[0], as_of=as_of)
         if answer is None:
@@ -261,16 +260,11 @@ def _scores(request: _Request, cosines: NDArray[np.float64], words: NDArray[np.f
     """Return the score of each document, -inf for those to leave out.
 
     A document without a vector (NaN) gets the cosine that documents with as many of the words usually have, and is left
-    out if it shares no word. If words alone are compared although there is a query vector, documents that share no word
-    come last, by cosine.
+    out if it shares no word.
     """
-    embedded = ~np.isnan(cosines)
     if request.method == "lexical":
-        scores = np.where(words > 0, words, -np.inf)
-        if request.vector is not None:
-            near = embedded & (words <= 0) & (cosines > 0)
-            scores[near] = _FACTOR_WITHOUT_WORDS * np.minimum(cosines[near], 1.0)
-        return scores
+        return np.where(words > 0, words, -np.inf)
+    embedded = ~np.isnan(cosines)
     share = request.config.lexical_share if request.method == "hybrid" else 0.0
     assumed = np.minimum(request.config.assumed_cosine + words, 1.0)
     near = np.where(embedded, np.clip(cosines, -1.0, 1.0), assumed)
@@ -292,14 +286,6 @@ def _word_shares(request: _Request, matching: _Matching) -> NDArray[np.float64]:
         inside.append((rows[kept], times[kept]))
     k1, b = request.config.bm25_k1, request.config.bm25_b
     return bm25(terms, inside, lengths, copies=copies, k1=k1, b=b)[matching.numbers]
-
-
-def _method(method: Method, matching: _Matching, corpus: Corpus) -> Method:
-    """Return the method to use: words alone without a model, or if most documents have no vector."""
-    bare = np.count_nonzero(~matching.embedded)
-    if corpus.embedder is None or bare > corpus.config.most_unembedded * len(matching.doc_ids):
-        return "lexical"
-    return method
 
 
 def _caller(where: Where | None) -> tuple[str | None] | None:

@@ -9,7 +9,7 @@ passage. Its answers are stored by content.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -33,18 +33,11 @@ _MOST_SENTENCES = 40  # sentences read of a passage; an abstract has a dozen
 
 
 def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge:
-    """Return a judge that loads its model at first use. If loading fails, its labels carry the reason."""
-
-    @cache
-    def loaded() -> StanceJudge:
-        try:
-            return nli_judge(load(model))
-        except ModelUnavailable as fault:
-            return no_judge(str(fault))
-
-    return StanceJudge(
-        name=model, kind="NLI cross-encoder", label=lambda claim, passages: loaded().label(claim, passages)
-    )
+    """Return the judge of a model; if it cannot be loaded, its labels carry the reason."""
+    try:
+        return nli_judge(load(model))
+    except ModelUnavailable as fault:
+        return no_judge(str(fault))
 
 
 def nli_judge(model: NLIEncoder) -> StanceJudge:
@@ -213,7 +206,7 @@ def open_judge(
     deadline: Callable[[], float | None] = lambda: None,
     budget: Budget | None = None,
 ) -> StanceJudge:
-    """Return the judge of one run, storing a language model's answers in the warehouse; nothing is loaded or asked yet.
+    """Return the judge of one run, storing a language model's answers in the warehouse; nothing is asked yet.
 
     `deadline`: the seconds left for a question to the language model, None for its own limit.
     """

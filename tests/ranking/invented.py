@@ -77,7 +77,6 @@ def profiles(draw: st.DrawFn) -> Profile:
             "purpose": draw(st.sampled_from(["general", "literature_review", "implementation", "idea_generation"])),
             "ranking_mode": draw(st.sampled_from(["balanced", "novelty", "practicality"])),
             "interest_mode": draw(st.sampled_from(["seed", "lanes", "library", "hybrid"])),
-            "hybrid_of": draw(st.lists(st.sampled_from(["seed", "lanes", "library"]), min_size=1, unique=True)),
             "threshold": draw(
                 st.sampled_from([None, None, 0.0, 1e-4, 0.02, 0.2, 1.0])
             ),  # random vectors are seldom near

@@ -309,7 +309,6 @@ class PlainInterests:
         for interest, weight in [(interest, weight) for level, weight in levels for interest in level]:
             weights.setdefault(interest, weight)
         self.lanes = [(topic_of(interest), weight) for interest, weight in weights.items()]  # topics: tested separately
-        self.once = ". ".join(weights)
         self.repeated = ". ".join(
             interest
             for round_ in range(3)
@@ -322,12 +321,12 @@ class PlainInterests:
     def judge(self, fields: list[tuple[str, str]], vectors: list[list[float]]) -> tuple[list[float], list[list[float]]]:
         """Each paper's relevance, and for each paper and interest its probability by that alone."""
         mode = self.options.interest_mode
-        views = list(self.options.hybrid_of) if mode == "hybrid" else [mode]
-        views = [view for view in views if self.library or view != "library"] or ["seed"]
+        views = ["lanes", "library"] if mode == "hybrid" else [mode]
+        views = [view for view in views if self.library or view != "library"] or ["lanes"]
         if mode == "seed":
             return [self.near(self.repeated, vector) for vector in vectors], [[] for _ in fields]
         by_words = mode in ("hybrid", "library") or self.vector_of is None
-        asked = self.lanes if "lanes" in views else [(self.once, 1.0)] if "seed" in views else []
+        asked = self.lanes if "lanes" in views else []
         each = [
             self.logits(text, weight, fields, vectors, by_words=by_words, several=len(asked)) for text, weight in asked
         ]

@@ -47,10 +47,6 @@ def keyword_pattern(keyword: str, *, titles: bool = False) -> re.Pattern[str] | 
         return re.compile(before + re.escape(phrase[:-1]))
     beginning, last = phrase[: phrase.rfind(" ") + 1], phrase[phrase.rfind(" ") + 1 :]
     endings = [re.escape(form) for form in numbers(last)]
-    others = ("class", "graph", "organ", "period", "rhetor", "system")
-    for base in [form for form in numbers(last) if re.search("[b-df-hj-np-rtv-z]$", form) and len(form) >= 5]:
-        if re.search("[a-z][a-z]$", last) and not any(form in others for form in numbers(last)):
-            endings += [base + "ic", base + "ics"]
     after = rf"(?![^\W{CJK}]|\+\+|\#)" if re.search(rf"[^\W{CJK}]$", phrase) else ""
     return re.compile(before + re.escape(beginning) + "(" + "|".join(endings) + ")" + after)
 

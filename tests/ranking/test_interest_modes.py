@@ -65,7 +65,6 @@ def test_seed_is_one_text_lanes_one_for_each_interest_and_library_one_for_each_p
     assert queries("lanes").texts == ["graph learning", "pruning", "robots"]
     assert queries("library").texts[0] == "Liked 0\n\nAn abstract."
     assert [view.mode for view in queries("hybrid").views] == ["lanes", "library"]
-    assert [view.mode for view in queries("hybrid", options={"hybrid_of": ["library"]}).views] == ["library"]
 
 
 def test_the_best_interest_is_named_and_every_interest_counts_by_its_weight() -> None:
@@ -120,9 +119,7 @@ def test_interests_are_compared_by_their_adapted_vector_and_liked_papers_by_thei
 
 
 def test_an_interest_without_searchable_words_is_judged_by_its_meaning() -> None:
-    cpp, graphs = (
-        queries("hybrid", {"primary": [text]}, options={"hybrid_of": ["lanes"]}) for text in ("C++", "graph")
-    )
+    cpp, graphs = (queries("hybrid", {"primary": [text]}) for text in ("C++", "graph"))
     assert judged(cpp, [[0.6]], [["learning"]]).values[0] > judged(graphs, [[0.6]], [["learning"]]).values[0]
     assert np.isnan(judged(cpp, [[0.6]], [["learning"]]).words).all()
 
@@ -215,8 +212,8 @@ def test_a_liked_papers_text_helps_out_while_its_id_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("mode", "wishes", "instead"),
     [
-        ("library", {"primary": ["robots"]}, "seed"),
-        ("library", {"primary": ["robots"], "papers": ["2501.00001"]}, "seed"),
+        ("library", {"primary": ["robots"]}, "lanes"),
+        ("library", {"primary": ["robots"], "papers": ["2501.00001"]}, "lanes"),
         ("seed", {"papers": WISHES["papers"]}, "library"),
         ("lanes", {"papers": WISHES["papers"]}, "library"),
     ],

@@ -228,12 +228,8 @@ def test_on_whole_abstracts_too_looking_up_finds_what_the_plain_search_finds(
 @pytest.mark.parametrize(
     ("keyword", "text"),
     [
-        ("robot", "a robotic arm"),
-        ("robot", "Robotics, again"),
-        ("robots", "a robotic arm"),
-        ("mobile robot", "mobile robotics"),
-        ("agent", "agentic workflows"),
-        ("algorithm", "algorithmic fairness"),
+        ("robot*", "a robotic arm"),
+        ("mobile robot*", "mobile robotics"),
         ("GPT-4*", "we ask GPT-4o"),
         ("GPT-4*", "GPT 4 and others"),
         ("transform*", "transformers"),
@@ -241,7 +237,7 @@ def test_on_whole_abstracts_too_looking_up_finds_what_the_plain_search_finds(
         ("강화*", "심층강화학습"),
     ],
 )
-def test_an_adjective_in_ic_and_a_star_widen_a_keyword(keyword: str, text: str) -> None:
+def test_a_star_widens_a_keyword(keyword: str, text: str) -> None:
     assert stands_in(keyword, text)
 
 
@@ -249,12 +245,7 @@ def test_an_adjective_in_ic_and_a_star_widen_a_keyword(keyword: str, text: str) 
     ("keyword", "text"),
     [
         ("class", "classic and classical logic"),
-        ("classes", "classics"),
-        ("graph", "computer graphics, graphical models"),
-        ("organ", "organic matter"),
-        ("system", "systemic risk"),
-        ("log", "logic and logics"),
-        ("top", "a topic"),
+        ("robot", "a robotic arm"),
         ("robotics", "a robot"),
         ("robotic", "a robot"),
         ("GPT-4", "we ask GPT-4o"),

@@ -73,17 +73,12 @@ def plain_search(
     """Ids and scores of the k best. `vectors` by text, as far as there are any; `share` None: by words alone."""
     met = [document for document in documents if meets(document, where)]
     by_words = plain_bm25([document.text for document in met], question, k1=1.2, b=0.4)
-    bare = sum(document.text not in vectors for document in met)
     scored: list[tuple[str, float]] = []
     for document, words in zip(met, by_words, strict=True):
         vector = vectors.get(document.text)
-        if share is None or 2 * bare > len(met):  # most have no vector: all are compared by words
+        if share is None:
             if words > 0:
                 scored.append((document.doc_id, words))
-            elif share is not None and vector is not None:  # and behind them by meaning
-                cosine = fsum(x * y for x, y in zip(vector, asked, strict=True))
-                if cosine > 0:
-                    scored.append((document.doc_id, 1e-6 * cosine))
         elif vector is not None:
             cosine = fsum(x * y for x, y in zip(vector, asked, strict=True))
             scored.append((document.doc_id, (1 - share) * cosine + share * words))

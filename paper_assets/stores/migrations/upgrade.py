@@ -54,7 +54,7 @@ def _run_file(file: str, connection: DuckDBPyConnection) -> None:
     connection.execute(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-FIRST = 21  # the version of schema.sql; programs from before the first release wrote lower ones
+FIRST = 22  # the version of schema.sql; programs from before the first release wrote lower ones
 MIGRATIONS = (Migration(FIRST, "first schema", partial(_run_file, "schema.sql")),)
 KEPT_COPIES = 2  # the newest ones: the previous version and one more, for a late discovery
 

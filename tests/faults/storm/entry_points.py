@@ -72,7 +72,7 @@ PROFILE: dict[str, Any] = {
     "preferred_institutions": ["MIT"],
     "constraints": {"min_year": 2020, "require_code": False},
     "feed": {"categories": ["cs.LG"], "window_days": 7, "repeat": False},
-    "ranking": {"top_k": 5, "purpose": "general", "threshold": 0.4, "hybrid_of": ["seed"], "weights": None},
+    "ranking": {"top_k": 5, "purpose": "general", "threshold": 0.4, "weights": None},
     "rewriting": {"target_levels": ["public"], "papers": 3},
 }
 QUESTIONS: list[Any] = [
