@@ -78,9 +78,9 @@ def pending(connection: DuckDBPyConnection, path: Path, migrations: Sequence[Mig
         )
     if version < FIRST:
         raise StoreVersion(
-            f"{path} is from before the first release (schema version {version}); profiles stay valid. To keep the "
-            "ratings: run `paper-assets ratings export PROFILE > FOLDER/PROFILE.json` with the program that made it, "
-            "move the database away, and run `paper-assets import FOLDER` with this one"
+            f"{path} is from before the first release (schema version {version}). To keep what was entered: run "
+            "`paper-assets export FOLDER` (a program without it: `ratings export PROFILE > FOLDER/PROFILE.json`) with "
+            "the program that made it, move the database away, and run `paper-assets import FOLDER` with this one"
         )
     return [migration for migration in migrations if migration.number > version]
 
