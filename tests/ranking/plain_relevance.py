@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ ENDINGS = [
 ]  # fmt: skip
 
 
+@cache
 def singular(word: str) -> str:
     """A word without the s of its plural."""
     if len(word) > 3 and re.search("[a-z]s$", word) and not word.endswith("ss") and len(numbers(word)) > 1:
