@@ -25,7 +25,6 @@ _FULL = os.environ.get("SWEEP") == "full"  # all papers; otherwise:
 _EACH = 1 if _FULL else 96  # every 96th recorded paper
 _EACH_ODD = 1 if _FULL else 4  # every fourth recorded paper with odd fields
 _EACH_HUGE = 1 if _FULL else 4  # every fourth text beyond reason
-_EACH_ASKED = 1 if _FULL else 2  # every second of the papers that all views, commands and tools are asked about
 _MONDAY = datetime.combine(MONDAY, time(9), UTC)
 # A title may be no query, and there is no earlier list to compare with.
 _MAY_REFUSE = (
@@ -64,7 +63,7 @@ def test_odd_papers_are_shown_by_every_view_command_and_tool(tmp_path: Path, req
         file = request.getfixturevalue("shared_data") / "arxiv_odd_records" / "records.jsonl.gz"
         every = islice(read_papers(file, on_fault=print), 0, None, 100)
         recorded = [replace(each, published=_MONDAY) for each in every]
-    answered(ask_everything(fill(tmp_path, papers + recorded), papers[:: 36 * _EACH_ASKED] + recorded[:: 12 * _EACH_ASKED]))
+    answered(ask_everything(fill(tmp_path, papers + recorded), papers[::36] + recorded[::12]))
 
 
 def test_odd_papers_are_shown_by_every_renderer() -> None:
