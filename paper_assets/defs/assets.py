@@ -25,7 +25,19 @@ from paper_assets.pipeline import archive, digests, embeddings, gatekeeper, pape
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.staleness import partitions_of_days
-from paper_assets.pipeline.step import WHOLE, Check, Checked, Grid, Made, Partition, Product, Report, Step, failure_of
+from paper_assets.pipeline.step import (
+    WHOLE,
+    Check,
+    Checked,
+    Grid,
+    Made,
+    Partition,
+    Product,
+    Report,
+    Step,
+    failure_of,
+    keys_of,
+)
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import RankingOptions
@@ -154,7 +166,7 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
         with one_blas_thread():
             made = step.make(workspace, asked, wanted)
             context.log.info(f"{sum(made.new.values())} of {len(asked)} partitions are new")  # each line is an event
-            described = [describe(step, product, workspace, made) for product in products]
+            described = describe(step, products, workspace, made)
             checked = [check_made(step, product, context, workspace, made) for product in products]
         unreported = {each: error for found in described for each, error in found.failures.items()}
         rejected = {each: error for found in checked for each, error in found.failures.items()}
@@ -218,29 +230,31 @@ class Described:
     failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
 
 
-def describe(step: Step, product: Product, workspace: Workspace, made: Made) -> Described:
+def describe(step: Step, products: Sequence[Product], workspace: Workspace, made: Made) -> list[Described]:
     """Report each partition that was made or has changed; an unexpected error in one does not affect the others."""
-    found = Described()
-    for partitions, reports in ((list(made.new), found.of_made), (list(made.also_changed), found.of_others)):
-        for at in range(0, len(partitions), _DESCRIBED_TOGETHER):
-            with _reading_together(step, workspace) as reading:
-                for each in partitions[at : at + _DESCRIBED_TOGETHER]:
+    described, reported = [Described() for _ in products], [*made.new, *made.also_changed]
+    for at in range(0, len(reported), _DESCRIBED_TOGETHER):
+        together = reported[at : at + _DESCRIBED_TOGETHER]
+        with _reading_together(step, workspace, together) as reading:
+            for product, found in zip(products, described, strict=True):
+                for each in together:
                     try:
-                        reports[each] = product.report(reading, each, made)
+                        report = product.report(reading, each, made)
+                        (found.of_made if each in made.new else found.of_others)[each] = report
                     except StoreError:
                         raise
                     except Exception as error:
                         found.failures[each] = named_error(error, f"{product.name} of {each}")
-    return found
+    return described
 
 
 @contextmanager
-def _reading_together(step: Step, workspace: Workspace) -> Iterator[Workspace]:
+def _reading_together(step: Step, workspace: Workspace, partitions: Sequence[Partition]) -> Iterator[Workspace]:
     """Open the store once for reports and checks that do nothing but read it."""
     if not step.reports_only_read:
         yield workspace
         return
-    with workspace.warehouse.read_together() as opened:
+    with workspace.warehouse.read_together(keys_of(partitions)) as opened:
         yield replace(workspace, warehouse=opened)
 
 
@@ -266,7 +280,7 @@ def check_made(
     checks = [check for check in product.checks if check.name in selected]
     before = failing_partitions(context.instance, product.name, [check.name for check in checks]) if checks else {}
     for check in checks:
-        with _reading_together(step, workspace) as reading:
+        with _reading_together(step, workspace, done) as reading:
             outcome = holds(check, reading, done, made)
             failing = [] if outcome.passed else _failing(check, reading, done, made)
             others = [each for each in before[check.name] if each not in made.new]

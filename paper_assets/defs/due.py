@@ -23,7 +23,7 @@ from paper_assets.defs.resources import BACKLOG
 from paper_assets.errors import InvalidProfile, PaperAssetsError, StoreError, named_error
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.staleness import partitions_of_days
-from paper_assets.pipeline.step import Grid, Partition, Step, ascending, out_of_date
+from paper_assets.pipeline.step import Grid, Partition, Step, ascending, keys_of, out_of_date
 from paper_assets.pipeline.steps import STEPS
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
@@ -82,7 +82,7 @@ def due_of_each(
     if not partitions:
         return {}, {}
     try:
-        with workspace.warehouse.read_together() as opened:
+        with workspace.warehouse.read_together(keys_of(partitions)) as opened:
             together = replace(workspace, warehouse=opened)
             due = outdated(instance, together, step, partitions)
             return {each: reason for each, reason in due.items() if not step.tracked.waits_for(together, each)}, {}

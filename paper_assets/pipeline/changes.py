@@ -1,5 +1,6 @@
 """Compare two stored rankings of a profile."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -9,7 +10,13 @@ from paper_assets.profile import Profile
 from paper_assets.ranking.changes import Changes, changes_between, profile_edits
 from paper_assets.stores.profiles import profile_version
 from paper_assets.stores.rankings import StoredRanking, candidates, latest_ranking_day, previous_ranking, ranking
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Key, Warehouse
+
+
+def days_before(warehouse: Warehouse, keys: Sequence[Key]) -> list[Key]:
+    """Return, for profiles' days, the ranked days before them with which their lists are compared."""
+    ranked = [(profile, latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))) for profile, day in keys]
+    return [(profile, before) for profile, before in ranked if before is not None]
 
 
 def changes_of(
@@ -24,10 +31,10 @@ def changes_of(
     if edit:
         earlier = previous_ranking(warehouse, day, profile)
     else:
-        before = before or latest_ranking_day(warehouse, profile, until=day - timedelta(days=1))
-        if before is None:
+        earlier_days = [(profile, before)] if before else days_before(warehouse, [(profile, day)])
+        if not earlier_days:
             raise NothingEarlier(f"profile {profile!r} has no ranking before {day}; nothing to compare")
-        earlier = ranking(warehouse, before, profile)
+        earlier = ranking(warehouse, earlier_days[0][1], profile)
     return changes_since(warehouse, earlier, after)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_assets.models.embedder import Embedder
-from paper_assets.paper import embedded_text, papers_from_table
+from paper_assets.paper import papers_from_table
 from paper_assets.profile import Interests, LikedPaper, Profile, understood
 from paper_assets.ranking.calibration import standard_version
 from paper_assets.ranking.fingerprints import candidate_fingerprint, ranking_fingerprint, wishes_fingerprint
 from paper_assets.ranking.relevance import InterestQueries, interest_queries, liked_ids
 from paper_assets.settings import Settings
-from paper_assets.stores.embeddings import remembered_vectors, vectors_of
+from paper_assets.stores.embeddings import remembered_vectors
 from paper_assets.stores.feedback import last_ratings, model_inputs
 from paper_assets.stores.papers import day_fingerprints, papers_by_id
 from paper_assets.stores.rankings import shown_by_day, wishes_by_day
@@ -179,31 +179,9 @@ def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Setting
     return interest_queries(interests, options=options, scoring=settings.scoring, known=texts, notes=notes)
 
 
-def query_vectors(
-    warehouse: Warehouse, profile: Profile, queries: InterestQueries, embedder: Embedder
-) -> NDArray[np.float32]:
-    """Return the (t, d) vectors of `queries.texts`: stored ones of liked papers, the others embedded.
-
-    The vectors of an imported library are stored for the next time.
-    """
-    stored = {}
-    interests, _ = _interests(warehouse, profile)
-    if ids := liked_ids(interests):
-        liked = papers_from_table(papers_by_id(warehouse, ids))
-        rows, found = vectors_of(warehouse, [paper.paper_id for paper in liked], model=embedder.name)
-        texts = [embedded_text(paper.title, paper.abstract) for paper in liked]
-        stored = {text: row for text, row, known in zip(texts, rows, found, strict=True) if known}
-    imported = [
-        text
-        for paper in interests.papers[len(profile.content.interests.papers) :]
-        if (text := embedded_text(paper.title or "", paper.abstract)) in queries.texts and text not in stored
-    ]
-    if imported:
-        vectors = remembered_vectors(warehouse, imported, model=embedder.name, encode=embedder.encode)
-        stored |= dict(zip(imported, vectors, strict=True))
-    missing = [text for text in queries.texts if text not in stored]
-    vectors_by_text = {**stored, **dict(zip(missing, embedder.encode(missing), strict=True))}
-    return np.array([vectors_by_text[text] for text in queries.texts], dtype=np.float32).reshape(-1, embedder.dimension)
+def query_vectors(warehouse: Warehouse, queries: InterestQueries, embedder: Embedder) -> NDArray[np.float32]:
+    """Return the (t, d) vectors of `queries.texts`. They are stored for the next time: those of papers are already."""
+    return remembered_vectors(warehouse, queries.texts, model=embedder.name, encode=embedder.encode)
 
 
 def _interests(warehouse: Warehouse, profile: Profile) -> tuple[Interests, tuple[str, ...]]:

@@ -44,9 +44,9 @@ from paper_assets.stores.digest_files import (
     read_page,
     version_of_pages,
 )
-from paper_assets.stores.digest_inputs import CODE_VERSION, DigestMade, Key, digests_made, keep_digests_made
+from paper_assets.stores.digest_inputs import CODE_VERSION, DigestMade, digests_made, keep_digests_made
 from paper_assets.stores.rankings import ranking
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Key, Warehouse
 from paper_assets.text.cleaning import one_line
 
 _PREVIEW = 6_000  # characters of the page in the event log; a list of five fits

@@ -46,7 +46,7 @@ from paper_assets.pipeline.step import (
 )
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
-from paper_assets.ranking.changes import sentences
+from paper_assets.ranking.changes import Changes, sentences
 from paper_assets.ranking.dimensions import DIMENSIONS_IN_WORDS
 from paper_assets.ranking.explain import ADDED_IN_WORDS, recompute
 from paper_assets.ranking.final_list import order_value
@@ -215,13 +215,12 @@ _RANKING_COLUMNS = Columns(
 
 def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Report:
     """Report the top papers with their scores and the contribution of each dimension."""
-    with workspace.warehouse.read_together() as warehouse:
-        stored = ranking(warehouse, partition.of_day, partition.of_profile)
-        header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
-        top = shown.slice(0, 10).to_pylist()
-        known = papers_by_id(warehouse, [row["paper_id"] for row in top]).to_pylist()
-        changed = _changes_since_the_day_before(warehouse, stored)
-    titles = {row["paper_id"]: row["title"] for row in known}
+    warehouse = workspace.warehouse
+    stored = ranking(warehouse, partition.of_day, partition.of_profile)
+    header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
+    top, changes = shown.slice(0, 10).to_pylist(), _changes_since_the_day_before(warehouse, stored)
+    named = {*(row["paper_id"] for row in top), *(move.paper_id for move in (changes.moves if changes else ()))}
+    titles = {row["paper_id"]: row["title"] for row in papers_by_id(warehouse, sorted(named)).to_pylist()}
     noted = header["output_path"]
     return Report(
         stored.inputs,
@@ -234,7 +233,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
                 _contributions(top, header["weights"]),
                 title=f"What each dimension brought, {stored.profile}, {stored.day}",
             ),
-            "changed": Markdown(changed),
+            "changed": Markdown(_in_words(changes, titles)),
             "purpose": header["purpose"],
             "ranking_mode": header["ranking_mode"],
             "evaluation_method": header["evaluation_method"],
@@ -288,17 +287,21 @@ def _contributions(top: Sequence[Mapping[str, Any]], weights: Mapping[str, float
     return parts | {name: [row[name] for row in top] for name in ADDED_IN_WORDS if any(row[name] for row in top)}
 
 
-def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> str:
+def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> Changes | None:
+    try:
+        return changes_of(warehouse, stored.profile, stored.day)
+    except NotComputed:
+        return None
+
+
+def _in_words(changes: Changes | None, titles: Mapping[str, str]) -> str:
     from paper_assets.digests.markdown import escape_markdown  # loads templates
 
-    try:
-        changes = changes_of(warehouse, stored.profile, stored.day)
-    except NotComputed:
+    if changes is None:
         return "the first ranking of this profile"
-    ids = [move.paper_id for move in changes.moves]
-    titles = {row["paper_id"]: escape_markdown(row["title"]) for row in papers_by_id(warehouse, ids).to_pylist()}
+    named = {paper_id: escape_markdown(title) for paper_id, title in titles.items()}
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(
-        f"- {line}" for line in sentences(changes, titles)
+        f"- {line}" for line in sentences(changes, named)
     )
 
 

@@ -156,7 +156,7 @@ def _rated(workspace: Workspace, profile: Profile, embedder: Embedder | None) ->
     if embedder and papers.num_rows:
         vectors = Vectors(
             papers=vectors_of(warehouse, papers.column("paper_id").to_pylist(), model=embedder.name)[0],
-            queries=query_vectors(warehouse, profile, queries, embedder),
+            queries=query_vectors(warehouse, queries, embedder),
             model=embedder.name,
         )
     by_formula = rank(

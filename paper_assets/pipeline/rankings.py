@@ -161,7 +161,7 @@ def _vectors(
             f"{int((~found).sum())} candidates of {profile.name!r} have no vector; "
             f"materialize paper_embeddings for {days[0]} to {days[-1]}"
         )
-    return Vectors(papers=vectors, queries=query_vectors(warehouse, profile, queries, embedder), model=embedder.name)
+    return Vectors(papers=vectors, queries=query_vectors(warehouse, queries, embedder), model=embedder.name)
 
 
 _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again

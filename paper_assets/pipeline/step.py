@@ -144,6 +144,11 @@ def by_profile(partitions: Iterable[Partition]) -> Iterator[tuple[str, list[date
         yield profile, [each.of_day for each in own]
 
 
+def keys_of(partitions: Iterable[Partition]) -> list[tuple[str, date]]:
+    """Return the profile and day of the partitions that have both."""
+    return [(each.profile, each.day) for each in partitions if each.profile is not None and each.day is not None]
+
+
 def days_of(partitions: Sequence[Partition]) -> list[date]:
     """Return the days of the partitions, ascending, each once."""
     return sorted({each.of_day for each in partitions})

@@ -5,6 +5,7 @@ The functions read a row of a stored ranking and its header.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,8 @@ def reason(
 _BRIEF = {"CODE_AVAILABLE": "code", "PROJECT_PAGE": "project page", "SURVEY": "survey"}
 
 
-def _topic_found(interest: str, texts: tuple[str, str] | None) -> list[str]:
+@lru_cache(1024)  # for the file, the pages and the answer of a list
+def _topic_found(interest: str, texts: tuple[str, str] | None) -> Sequence[str]:
     """Return where an interest, or else which of its words, are in title and abstract, and which are in neither."""
     interest = topic_in(interest)
     topic = cut_with_ellipsis(readable(interest), _MOST_OF_A_TOPIC)

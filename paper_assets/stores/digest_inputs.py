@@ -8,16 +8,14 @@ reads, add its rows to `_PARTS`.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from hashlib import sha256
 
 import pyarrow as pa
 
 from paper_assets.settings import Settings
-from paper_assets.stores.warehouse import Warehouse
+from paper_assets.stores.warehouse import Key, Warehouse
 
 CODE_VERSION = "19"  # raise it when the pages change, so that the newest ones are made again
-Key = tuple[str, date]  # profile and day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from duckdb import DuckDBPyConnection
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
 from paper_assets.stores.embeddings import keep_vectors
-from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.warehouse import Key, Warehouse, value_of
 from paper_assets.stores.word_index import count_words, forget_unused_texts
 
 Where = Mapping[str, Any]
@@ -370,10 +370,21 @@ def replace_retrievals(
 
 def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[str, Any]]:
     """Return the stored answers of the day and profile, in the order of its questions; empty without any."""
-    text: str | None = warehouse.value(
-        "select answers from retrieval_sets where day = ? and profile = ?", [day, profile]
-    )
+    text = warehouse.once_each("retrievals", (profile, day), _answers_of)
     return json.loads(text) if text else []
+
+
+def _answers_of(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, str]:
+    rows = warehouse.rows(
+        """
+        with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
+        select profile, day, answers
+        from retrieval_sets
+        join asked using (day, profile)
+        """,
+        {"days": [day for _, day in keys], "profiles": [profile for profile, _ in keys]},
+    )
+    return {(profile, day): answers for profile, day, answers in rows}
 
 
 def inputs_of_retrievals(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], str]:

@@ -270,14 +270,17 @@ def was_fetched(warehouse: Warehouse, day: date) -> bool:
 
 def why_unfetched(warehouse: Warehouse, day: date) -> str | None:
     """Return in words why the papers of a day are unknown: never fetched, or the last attempt failed. None if known."""
-    [(known, failure)] = warehouse.rows(
-        """
-        select
-            exists (from day_listings where day = $day and papers is not null)
-            or exists (from papers where day = $day),
-            (select max(failure) from day_listings where day = $day)
-        """,
-        {"day": day},
+    [(known, failure)] = warehouse.once(
+        ("why_unfetched", day),
+        lambda: warehouse.rows(
+            """
+            select
+                exists (from day_listings where day = $day and papers is not null)
+                or exists (from papers where day = $day),
+                (select max(failure) from day_listings where day = $day)
+            """,
+            {"day": day},
+        ),
     )
     return None if known else f"could not be fetched ({failure})" if failure else NOT_FETCHED
 

@@ -48,14 +48,20 @@ def keep_profile(warehouse: Warehouse, profile: Profile) -> None:
 
 def last_good_profile(warehouse: Warehouse, name: str) -> Profile | None:
     """Return the content from which the profile's newest results were computed; None if there is none."""
-    query = "select content from profile_versions where profile = ? order by place desc limit 1"
-    return _read_version(name, warehouse.value(query, [name]))
+    return _read_version(name, warehouse.once_each("last_good_profile", name, _newest_contents))
+
+
+def _newest_contents(warehouse: Warehouse, names: Sequence[str]) -> dict[str, str]:
+    query = """
+        select profile, arg_max(content, place) from profile_versions where list_contains($1, profile) group by profile
+    """
+    return dict(warehouse.rows(query, [list(names)]))
 
 
 def profile_version(warehouse: Warehouse, name: str, content_hash: str) -> Profile | None:
     """Return the content identified by a ranking's `profile_hash`; None if it is not stored."""
-    query = "select content from profile_versions where profile = ? and hash = ?"
-    return _read_version(name, warehouse.value(query, [name, content_hash]))
+    query, key = "select content from profile_versions where profile = ? and hash = ?", (name, content_hash)
+    return warehouse.once(("profile", *key), lambda: _read_version(name, warehouse.value(query, [*key])))
 
 
 def _read_version(name: str, content: str | None) -> Profile | None:

@@ -8,14 +8,15 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from paper_assets.errors import NotComputed, NothingEarlier
-from paper_assets.stores.warehouse import Warehouse, value_of
+from paper_assets.stores.warehouse import Key, Warehouse, value_of
 from paper_assets.weights import DIMENSIONS
 
 # First and last day by profile. One query answers for all: a thousand queries take four seconds.
@@ -172,25 +173,46 @@ def previous_ranking(warehouse: Warehouse, day: date, profile: str) -> StoredRan
 
 
 def _read_ranking(warehouse: Warehouse, day: date, profile: str, *, prefix: str = "") -> StoredRanking | None:
-    key = {"day": day, "profile": profile}
-    with warehouse.reading() as connection:
-        sets = connection.execute(
-            f"select inputs, header from {prefix}ranking_sets where day = $day and profile = $profile",  # noqa: S608
-            key,
-        ).fetchall()
-        rows = connection.sql(
-            f"""
-            select * exclude (day, profile)
-            from {prefix}rankings
-            where day = $day and profile = $profile
-            order by rank
-            """,  # noqa: S608
-            params=key,
-        ).to_arrow_table()
-    if not sets:
-        return None
-    rows = rows.select(ranking_schema().names).cast(ranking_schema())
-    return StoredRanking(day=day, profile=profile, inputs=sets[0][0], header=_read_header(sets[0][1]), rows=rows)
+    return warehouse.once_each(f"{prefix}ranking", (profile, day), partial(_rankings, prefix=prefix))
+
+
+def _rankings(warehouse: Warehouse, keys: Sequence[Key], *, prefix: str) -> dict[Key, StoredRanking]:
+    sets = warehouse.rows(
+        f"select profile, day, inputs, header from {prefix}ranking_sets {_ASKED}",  # noqa: S608
+        _asked(keys),
+    )
+    rows = _rows_of(warehouse, f"{prefix}rankings", keys, order="rank", schema=ranking_schema()) if sets else {}
+    return {
+        (profile, day): StoredRanking(
+            day=day, profile=profile, inputs=inputs, header=_read_header(header), rows=rows[profile, day]
+        )
+        for profile, day, inputs, header in sets
+    }
+
+
+_ASKED = """
+    join (
+        select
+            unnest($profiles::varchar[]) as profile,
+            unnest($days::date[]) as day,
+            unnest(range(len($days))) as number
+    ) using (profile, day)
+    where day between list_min($days::date[]) and list_max($days::date[])
+"""
+
+
+def _asked(keys: Sequence[Key]) -> dict[str, object]:
+    return {"profiles": [profile for profile, _ in keys], "days": [day for _, day in keys]}
+
+
+def _rows_of(
+    warehouse: Warehouse, table: str, keys: Sequence[Key], *, order: str, schema: pa.Schema
+) -> dict[Key, pa.Table]:
+    """Return the rows of a table for each profile's day."""
+    found = warehouse.table(f"select * from {table} {_ASKED} order by number, {order}", _asked(keys))  # noqa: S608
+    ends = np.searchsorted(found["number"].to_numpy(), np.arange(len(keys) + 1))
+    rows = found.select(schema.names).cast(schema)
+    return {key: rows.slice(start, end - start) for key, start, end in zip(keys, ends, ends[1:], strict=False)}
 
 
 def ranking_header(warehouse: Warehouse, day: date, profile: str) -> Mapping[str, Any]:
@@ -263,8 +285,12 @@ def ranking_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
 
 def ranking_days(warehouse: Warehouse, profile: str) -> list[date]:
     """Return the days for which the profile has a ranking, ascending."""
-    query = "select day from ranking_sets where profile = ? order by day"
-    return list(warehouse.once(("ranking_days", profile), lambda: warehouse.column(query, [profile])))
+    return list(warehouse.once_each("ranking_days", profile, _ranking_days) or ())
+
+
+def _ranking_days(warehouse: Warehouse, profiles: Sequence[str]) -> dict[str, list[date]]:
+    query = "select profile, list(day order by day) from ranking_sets where list_contains($1, profile) group by profile"
+    return dict(warehouse.rows(query, [list(profiles)]))
 
 
 def days_ranked(warehouse: Warehouse, asked: Collection[tuple[str, date]]) -> set[tuple[str, date]]:
@@ -458,18 +484,16 @@ def replace_candidates(warehouse: Warehouse, day: date, profile: str, rows: pa.T
 
 def candidates(warehouse: Warehouse, day: date, profile: str) -> pa.Table:
     """Return the candidates of the day and profile, ordered by paper id. Raises NotComputed."""
-    if candidates_inputs(warehouse, day, profile) is None:
+    found = warehouse.once_each("candidates", (profile, day), _candidates)
+    if found is None:
         raise NotComputed(f"no candidates for profile {profile!r} on {day}; run the day first")
-    found = warehouse.table(
-        """
-        select * exclude (day, profile)
-        from candidates
-        where day = $day and profile = $profile
-        order by paper_id
-        """,
-        {"day": day, "profile": profile},
-    )
-    return found.cast(candidate_schema())
+    return found
+
+
+def _candidates(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, pa.Table]:
+    stored = _candidates_inputs(warehouse, keys)
+    rows = _rows_of(warehouse, "candidates", keys, order="paper_id", schema=candidate_schema()) if stored else {}
+    return {key: rows[key] for key in stored}
 
 
 def passed_ids(warehouse: Warehouse, day: date, profile: str) -> frozenset[str]:
@@ -494,4 +518,9 @@ def new_in_window(warehouse: Warehouse, day: date, profile: str) -> int:
 
 def candidates_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
     """Return the fingerprint of the inputs of the stored candidates; None if there are none."""
-    return warehouse.value("select inputs from candidate_sets where day = ? and profile = ?", [day, profile])
+    return warehouse.once_each("candidates_inputs", (profile, day), _candidates_inputs)
+
+
+def _candidates_inputs(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, str]:
+    rows = warehouse.rows(f"select profile, day, inputs from candidate_sets {_ASKED}", _asked(keys))  # noqa: S608
+    return {(profile, day): inputs for profile, day, inputs in rows}

@@ -15,10 +15,10 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -55,6 +55,8 @@ _UNWRITABLE = ("Could not write", "No space left", "File too large", "Read-only 
 _REPAIR = "`paper-assets repair` saves what can be read, `paper-assets restore FILE` brings back a backup"
 
 _Answer = TypeVar("_Answer")
+Key = tuple[str, date]  # profile and day
+_Key = TypeVar("_Key", Key, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,9 @@ class Warehouse:
     migrations: tuple[Migration, ...] = field(default=MIGRATIONS, repr=False, compare=False)
     # by `read_together`, for its block
     opened: DuckDBPyConnection | None = field(default=None, repr=False, compare=False)
-    # cached by `once` within `read_together`
+    # cached by `once` and `once_each` within `read_together`
     answers: dict[Hashable, Any] | None = field(default=None, repr=False, compare=False)
+    days: Sequence[Key] = field(default=(), repr=False, compare=False)  # profiles' days that it reads
 
     @contextmanager
     def reading(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:
@@ -89,18 +92,19 @@ class Warehouse:
             yield connection
 
     @contextmanager
-    def read_together(self) -> Iterator["Warehouse"]:
+    def read_together(self, days: Sequence[Key] = ()) -> Iterator["Warehouse"]:
         """Open the warehouse once for all reads of the block.
 
         For a page that runs a dozen queries and needs one consistent state. No process can write in the meantime, and
         the block may use no other `Warehouse` of the same file: that would wait for this one until its deadline.
+        `days`: the profiles' days that the block reads, so that one statement reads what is stored for all of them.
         """
         with self.reading() as connection:
             if self.opened is not None:
-                yield self
+                yield replace(self, days=days)
                 return
             alone = self._held_key not in _HELD  # otherwise this thread may write in the meantime
-            yield replace(self, opened=connection, answers={} if alone else None)
+            yield replace(self, opened=connection, answers={} if alone else None, days=days)
 
     def once(self, question: Hashable, answer: Callable[[], _Answer]) -> _Answer:
         """Return the earlier answer to the question in this block of `read_together`, or compute it with `answer`.
@@ -113,6 +117,23 @@ class Warehouse:
         if question not in self.answers:
             self.answers[question] = answer()
         return self.answers[question]
+
+    def once_each(
+        self, question: str, key: _Key, answer: Callable[["Warehouse", Sequence[_Key]], Mapping[_Key, _Answer]]
+    ) -> _Answer | None:
+        """Return the answer for a profile's day or a profile; None without one.
+
+        In a block of `read_together` the first question is answered for all its days.
+        """
+        if self.answers is None:
+            with self.read_together() as opened:
+                return answer(opened, [key]).get(key)
+        known: dict[_Key, _Answer | None] = self.answers.setdefault(question, {})
+        if key not in known:
+            expected: set[Any] = {each if isinstance(key, tuple) else each[0] for each in self.days}
+            asked = [key, *(expected - known.keys() - {key})]
+            known |= {**dict.fromkeys(asked), **answer(self, asked)}
+        return known[key]
 
     @contextmanager
     def writing(self, *, own_settings: bool = False) -> Iterator[DuckDBPyConnection]:

@@ -140,7 +140,7 @@ def _updated(
                     report_stage(home, "the list is ready; answers, rewrites and digests follow", listed=True)
     shown: list[Mapping[str, Any]] = []
     unexpected: list[PaperAssetsError] = []
-    with workspace.warehouse.read_together() as opened:
+    with workspace.warehouse.read_together([(name, last) for name in profiles.readable]) as opened:
         for profile in profiles.readable:
             if (gatekeeper.RANKINGS, profile) not in done.failed:
                 try:

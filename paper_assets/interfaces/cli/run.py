@@ -101,7 +101,7 @@ def _current_lists(only: str | None, day: date | None) -> list[dict[str, Any]] |
         return None
     from paper_assets.pipeline.health import lacking_files
     from paper_assets.pipeline.staleness import late_assets
-    from paper_assets.pipeline.step import Partition
+    from paper_assets.pipeline.step import Partition, keys_of
 
     with workspace.warehouse.read_together() as opened:
         workspace = replace(workspace, warehouse=opened)
@@ -111,6 +111,7 @@ def _current_lists(only: str | None, day: date | None) -> list[dict[str, Any]] |
         if asks or model is None or unembedded_count(opened, None, None, model=model):
             return None
         partitions = [Partition(last, name) for name in profiles.readable]
+        workspace = replace(workspace, warehouse=replace(opened, days=keys_of(partitions)))
         if lacking_files(settings, all_output_paths(opened)) or any(late_assets(workspace, partitions).values()):
             return None
         shown = [list_shown(workspace, each.of_profile, last, days_ranked=0) for each in partitions]
