@@ -179,9 +179,18 @@ def profile_queries(warehouse: Warehouse, profile: Profile, *, settings: Setting
     return interest_queries(interests, options=options, scoring=settings.scoring, known=texts, notes=notes)
 
 
-def query_vectors(warehouse: Warehouse, queries: InterestQueries, embedder: Embedder) -> NDArray[np.float32]:
-    """Return the (t, d) vectors of `queries.texts`. They are stored for the next time: those of papers are already."""
-    return remembered_vectors(warehouse, queries.texts, model=embedder.name, encode=embedder.encode)
+def query_vectors(
+    warehouse: Warehouse, queries: InterestQueries, embedder: Embedder, *, keep: bool = True
+) -> NDArray[np.float32]:
+    """Return the (t, d) vectors of `queries.texts`; stored ones are read, and new ones are stored for the next time.
+
+    Without `keep` only those of liked papers are stored.
+    """
+    kept = queries.texts if keep else queries.texts[queries.of_liked]
+    vectors = remembered_vectors(warehouse, kept, model=embedder.name, encode=embedder.encode)
+    others = [text for text in queries.texts if text not in kept]
+    known = {**dict(zip(kept, vectors, strict=True)), **dict(zip(others, embedder.encode(others), strict=True))}
+    return np.array([known[text] for text in queries.texts], dtype=np.float32).reshape(-1, embedder.dimension)
 
 
 def _interests(warehouse: Warehouse, profile: Profile) -> tuple[Interests, tuple[str, ...]]:

@@ -10,22 +10,31 @@ writes the stores; only the rankings are computed elsewhere.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paper_assets.cluster import Cluster, Connection, connected, rankings_of
-from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed, PaperAssetsError
+from paper_assets.cluster import Connection, connected, rankings_of
+from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed, PaperAssetsError, named_error
 from paper_assets.learning.ratings import ratings_by_id
+from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline import staleness
 from paper_assets.pipeline.changes import changes_of
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day, profile_queries
-from paper_assets.pipeline.profiles import remembered_profile
-from paper_assets.pipeline.rankings import RankingWork, keep_candidates, ranking_work
+from paper_assets.pipeline.profiles import usable_profile
+from paper_assets.pipeline.rankings import (
+    Judged,
+    RankingWork,
+    keep_file,
+    new_candidates,
+    ranking_work,
+    with_stored_vectors,
+)
 from paper_assets.pipeline.staleness import spans_of, with_options
 from paper_assets.pipeline.step import (
     STOPS_ALL,
@@ -41,6 +50,7 @@ from paper_assets.pipeline.step import (
     Table,
     ascending,
     bars,
+    keys_of,
     make_each,
     stacked_bars,
 )
@@ -54,6 +64,7 @@ from paper_assets.ranking.levels import headline_of, learned_of, level_of_row
 from paper_assets.ranking.rank import Ranking, RankingTask, rank
 from paper_assets.ranking.verifier import Verifier, agreement, reader_of_profile, unavailable
 from paper_assets.stores.papers import papers_by_id
+from paper_assets.stores.profiles import keep_profile, last_good_profile
 from paper_assets.stores.ranking_files import saved_file
 from paper_assets.stores.rankings import (
     StoredRanking,
@@ -61,78 +72,144 @@ from paper_assets.stores.rankings import (
     candidates_inputs,
     ranking,
     ranking_header,
+    replace_candidates,
     stored_inputs,
 )
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import cost_in_words
 from paper_assets.weights import DIMENSIONS
 
+RankAll = Callable[[Mapping[Partition, RankingTask]], Iterator[tuple[Partition, Ranking | PaperAssetsError]]]
 
-@dataclass(slots=True)
-class _Done:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A partition of which all is read: its candidates if they are new, and its ranking unless it is current."""
+
+    profile: Profile
+    is_kept: bool  # the profile's content is stored
+    judged: Judged | None
+    work: RankingWork | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run of the step: what was made, and what failed.
+
+    Of a day the profiles are read together. As in `make_each`, a profile's later days depend on its earlier ones, a
+    failure stops no other profile, and after one of `STOPS_ALL` nothing more is tried.
+    """
+
+    workspace: Workspace
+    wanted: frozenset[str]
+    model: Embedder | None
+    llm: str | None
+    profiles: dict[str, Profile] = field(default_factory=dict)
     new: dict[Partition, bool] = field(default_factory=dict)
     failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
 
-
-def day_by_day(
-    cluster: Cluster,
-    partitions: Sequence[Partition],
-    *,
-    prepare: Callable[[Partition], bool],
-    work_of: Callable[[Partition], RankingWork | None],
-    verifier: Verifier,
-) -> tuple[dict[Partition, bool], dict[Partition, PaperAssetsError]]:
-    """Rank each partition; `prepare` makes its candidates and returns whether they are new, `work_of` starts its
-    ranking.
-
-    As in `make_each`, a profile's later days depend on its earlier ones, and a failure stops no other profile; after a
-    failure of the cluster or a store nothing more is tried. Returns (new, failures).
-    """
-    done = _Done()
-    try:
-        with connected(cluster, model=None) as connection:
-            for _, of_day in groupby(ascending(partitions), key=lambda each: each.of_day):
-                failed = {each.profile for each in done.failures}
-                asked = [each for each in of_day if each.profile not in failed]
-                _one_day(connection, asked, done, prepare=prepare, work_of=work_of, verifier=verifier)
-                if any(isinstance(each, STOPS_ALL) for each in done.failures.values()):
-                    break
-    except ClusterUnavailable as failure:
-        left = [each for each in ascending(partitions) if each not in done.new and each not in done.failures]
-        done.failures |= dict.fromkeys(left[:1], failure)
-    return done.new, done.failures
-
-
-def _one_day(
-    connection: Connection,
-    asked: list[Partition],
-    done: _Done,
-    *,
-    prepare: Callable[[Partition], bool],
-    work_of: Callable[[Partition], RankingWork | None],
-    verifier: Verifier,
-) -> None:
-    works: dict[Partition, RankingWork] = {}
-
-    def begin(partition: Partition) -> bool:
-        prepare(partition)
-        if work := work_of(partition):
-            works[partition] = work
-        return work is not None
-
-    begun_new, failures = make_each(asked, begin)
-    done.failures |= failures
-    done.new |= {partition: False for partition, new in begun_new.items() if not new}
-    for partition, found in _found(connection, {each: work.task for each, work in works.items()}, verifier):
+    def make(self, partitions: Sequence[Partition], rank_all: RankAll, *, at_once: bool = True) -> None:
+        """Make each partition; `at_once`: store the rankings of a group when all are computed."""
+        together: list[Partition] = []
         try:
-            if isinstance(found, PaperAssetsError):
-                raise found
-            works[partition].store(found)
-            done.new[partition] = True
-        except ClusterUnavailable:
-            raise
-        except PaperAssetsError as failure:
-            done.failures[partition] = failure
+            for _, of_day in groupby(ascending(partitions), key=lambda each: each.of_day):
+                for together in self._groups([*of_day]):
+                    self.workspace.progress(len(self.new) + len(self.failures), len(partitions))
+                    self._make_together(together, rank_all, at_once=at_once)
+        except Exception as error:
+            left = [each for each in together or partitions if each not in self.new and each not in self.failures]
+            self.failures.update({each: named_error(error, f"{each}") for each in left[:1]})
+
+    def _groups(self, of_day: Sequence[Partition]) -> Iterator[list[Partition]]:
+        """Group the partitions of a day: what is read for a group is in memory together."""
+        failed, group, days = {each.profile for each in self.failures}, list[Partition](), 0
+        for each in of_day:
+            if each.profile not in failed and (profile := self._profile(each)):
+                days += profile.content.feed.window_days
+                if group and days > _DAYS_TOGETHER:
+                    yield group
+                    group, days = [], profile.content.feed.window_days
+                group.append(each)
+        if group:
+            yield group
+
+    def _profile(self, partition: Partition) -> Profile | None:
+        name = partition.of_profile
+        with self._noting(partition):
+            if name not in self.profiles:
+                self.profiles[name] = usable_profile(self.workspace, name)
+        return self.profiles.get(name)
+
+    @contextmanager
+    def _noting(self, partition: Partition) -> Iterator[None]:
+        """Note an error as the failure of this partition."""
+        try:
+            yield
+        except Exception as error:
+            self.failures[partition] = failure = named_error(error, f"{partition}")
+            if isinstance(failure, STOPS_ALL):
+                raise failure from None
+
+    def _make_together(self, together: Sequence[Partition], rank_all: RankAll, *, at_once: bool) -> None:
+        warehouse, settings = self.workspace.warehouse, self.workspace.settings
+        begun: dict[Partition, _Begun] = {}
+        with warehouse.read_together(keys_of(together)) as opened:
+            for each in together:
+                with self._noting(each):
+                    begun[each] = self._begin(opened, each)
+        tasks: dict[Partition, RankingTask] = {}
+        with warehouse.held_in_turns(_HELD_SECONDS) as hold:
+            for each, found in begun.items():
+                hold()
+                with self._noting(each):
+                    if not found.is_kept:
+                        keep_profile(warehouse, self.profiles[each.of_profile])
+                    if found.judged:
+                        rows, inputs = found.judged.rows, found.judged.inputs
+                        replace_candidates(warehouse, each.of_day, each.of_profile, rows, inputs=inputs)
+                    if found.work:
+                        tasks[each] = with_stored_vectors(warehouse, found.profile, found.work.task, self.model)
+                        continue
+                    if RANKINGS in self.wanted:
+                        keep_file(warehouse, found.profile, each.of_day, settings=settings)
+                    self.new[each] = RANKINGS not in self.wanted and found.judged is not None
+        ranked_tasks = rank_all(tasks)
+        with warehouse.held_in_turns(_HELD_SECONDS) if at_once else nullcontext(lambda: None) as hold:
+            for each, ranked in [*ranked_tasks] if at_once else ranked_tasks:
+                hold()
+                with self._noting(each):
+                    work = begun[each].work
+                    if isinstance(ranked, PaperAssetsError):
+                        raise ranked
+                    if work:
+                        work.store(warehouse, tasks[each], ranked)
+                    self.new[each] = True
+
+    def _begin(self, warehouse: Warehouse, partition: Partition) -> _Begun:
+        day, name, settings = partition.of_day, partition.of_profile, self.workspace.settings
+        profile = with_options(self.profiles[name], self.workspace.options)
+        kept, judged, work = last_good_profile(warehouse, name), None, None
+        if CANDIDATES in self.wanted:
+            inputs = profile_day(warehouse, profile, day, settings=settings)
+            judged = new_candidates(warehouse, inputs, settings=settings)
+        if RANKINGS in self.wanted:
+            now = self.workspace.clock()
+            work = ranking_work(
+                warehouse, profile, day, judged=judged, embedder=self.model, llm=self.llm, settings=settings, now=now
+            )
+        is_kept = kept is not None and kept.content_hash == self.profiles[name].content_hash
+        return _Begun(profile=profile, is_kept=is_kept, judged=judged, work=work)
+
+
+def _ranked_here(
+    tasks: Mapping[Partition, RankingTask], *, verifier: Verifier
+) -> Iterator[tuple[Partition, Ranking | PaperAssetsError]]:
+    """Yield each ranking, or the error in it."""
+    for each, task in tasks.items():
+        try:
+            yield each, rank(task, verifier=verifier)
+        except Exception as error:
+            yield each, named_error(error, f"{each}")
 
 
 def _found(
@@ -148,12 +225,13 @@ def _found(
     if sent:
         for place, found in rankings_of(connection, [tasks[each] for each in sent], verifier=travelling):
             yield sent[place], found
-    for each in asks:
-        yield each, rank(tasks[each], verifier=verifier)
+    yield from _ranked_here({each: tasks[each] for each in asks}, verifier=verifier)
 
 
-_HELD_SECONDS = (
-    0.5  # seconds for which the store is kept open; opening it and its checkpoint take a tenth of the time of a list
+# Seconds for which the store is kept open: opening it and its checkpoint take a tenth of the time of a list.
+_HELD_SECONDS = 0.5
+_DAYS_TOGETHER = (
+    140  # of all windows whose papers are in memory together, as of twenty profiles with the default window
 )
 _RECOMPUTED_WITHIN = 1e-9  # stored as doubles; anything more is another formula
 
@@ -344,68 +422,41 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
     # The list comes first, and is ranked again when the model has judged its papers.
     first = replace(verifier, ask=unavailable(_NOT_YET)) if verifier.model else verifier
 
-    @cache
-    def profile_of(name: str) -> Profile:
-        return with_options(remembered_profile(workspace, name), workspace.options)
-
-    def prepare(partition: Partition) -> bool:
-        if CANDIDATES not in wanted:
-            return False
-        inputs = profile_day(
-            workspace.warehouse, profile_of(partition.of_profile), partition.of_day, settings=workspace.settings
-        )
-        return keep_candidates(workspace.warehouse, inputs, settings=workspace.settings)
-
-    def work_of(partition: Partition) -> RankingWork | None:
-        return ranking_work(
-            workspace.warehouse,
-            profile_of(partition.of_profile),
-            partition.of_day,
-            embedder=model,
-            llm=verifier.model,
-            settings=workspace.settings,
-            now=workspace.clock(),
-        )
-
-    def rank_here(partition: Partition, judged_by: Verifier) -> bool:
-        work = work_of(partition)
-        if work:
-            work.store(rank(work.task, verifier=judged_by))
-        return work is not None
+    run = _Run(workspace=workspace, wanted=wanted, model=model, llm=verifier.model)
 
     def refine(partition: Partition) -> bool:
         """Rank again with the model's verdicts, where the list lacks some."""
         trusted = replace(
             verifier,
-            right=model_reliability(workspace, profile_of(partition.of_profile), verifier),
+            right=model_reliability(workspace, run.profiles[partition.of_profile], verifier),
             report=lambda what: workspace.progress(0, None, what),
         )
-        new = rank_here(partition, trusted)
+        again = replace(run, wanted=frozenset({RANKINGS}), new={}, failures={})
+        again.make([partition], partial(_ranked_here, verifier=trusted), at_once=False)
+        for failure in again.failures.values():
+            raise failure
         header = ranking_header(workspace.warehouse, partition.of_day, partition.of_profile)
-        if new and header["llm_calls_made"]:
+        if again.new[partition] and header["llm_calls_made"]:
             tokens = header["llm_input_tokens"] + header["llm_output_tokens"]
             workspace.log.info(f"{partition}: paid {cost_in_words(header['llm_calls_made'], tokens, None)}")
         if header["llm_note"]:
             workspace.log.warning(f"{partition}: {header['llm_note']}")
-        return new
+        return again.new[partition]
 
     if workspace.cluster and RANKINGS in wanted:
-        new, failures = day_by_day(workspace.cluster, partitions, prepare=prepare, work_of=work_of, verifier=verifier)
-    else:
-        with workspace.warehouse.held_in_turns(_HELD_SECONDS) as hold:
-
-            def make_held(partition: Partition) -> bool:
-                hold()
-                new = prepare(partition)
-                return rank_here(partition, first) if RANKINGS in wanted else new
-
-            new, failures = make_each(partitions, make_held, in_order=True, progress=workspace.progress)
-        if verifier.model and RANKINGS in wanted:  # takes minutes, and holding the store would block other processes
-            listed = [each for each in partitions if each not in failures]
-            refined, failed = make_each(listed, refine, in_order=True, progress=workspace.progress)
-            new |= {each: new.get(each, False) or changed for each, changed in refined.items()}
-            failures |= failed
-    return Made(new=new, failures=failures)
+        try:
+            with connected(workspace.cluster, model=None) as connection:
+                run.make(partitions, partial(_found, connection, verifier=verifier), at_once=False)
+        except ClusterUnavailable as failure:
+            run.failures.setdefault(ascending(partitions)[0], failure)
+        return Made(new=run.new, failures=run.failures)
+    run.make(partitions, partial(_ranked_here, verifier=first))
+    if verifier.model and RANKINGS in wanted:  # takes minutes, and holding the store would block other processes
+        listed = [each for each in partitions if each not in run.failures]
+        refined, failed = make_each(listed, refine, in_order=True, progress=workspace.progress)
+        run.new.update({each: run.new.get(each, False) or changed for each, changed in refined.items()})
+        run.failures.update(failed)
+    return Made(new=run.new, failures=run.failures)
 
 
 _NOT_YET = LLMUnreachable("the language model has not judged them yet")

@@ -59,7 +59,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
         earlier=earlier_list(warehouse, profile, day),
         settings=settings,
     )
-    task = with_stored_vectors(warehouse, profile, task, embedder)
+    task = with_stored_vectors(warehouse, profile, task, embedder, keep=False)
     result = rank(task, verifier=Verifier(ask=unavailable(_ASKS_NOBODY), model=asked.model, known=asked.known))
     header = {**result.header, "model": embedder.name if embedder else None, "code_version": CODE_VERSION}
     edited = StoredRanking(day=day, profile=profile.name, inputs="", header=header, rows=result.rows)
@@ -76,7 +76,7 @@ def preview(workspace: Workspace, profile: Profile, day: date) -> Preview:
     reasons += [f"{AVOIDED_TOPIC}:{topic}" for topic in topics if topic]
     return Preview(
         ranking=edited,
-        warnings=(*warnings_of(warehouse, profile, task), *header["notes"]),
+        warnings=(*task.warnings, *warnings_of(warehouse, profile, task), *header["notes"]),
         changes=changes,
         titles={paper["paper_id"]: paper["title"] for paper in papers},
         removed=Counter(reasons),

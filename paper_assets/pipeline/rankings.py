@@ -1,15 +1,14 @@
 """Rank one profile's day: filter the candidates, build the task for the ranking core, store rows and JSON file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paper_assets.errors import ModelUnavailable, NotComputed
-from paper_assets.learning.preference_model import Evidence
 from paper_assets.learning.questions import FEW_RATINGS, first_set, questions
 from paper_assets.models.embedder import FEW, Embedder
 from paper_assets.paper import embedded_text, papers_from_table
@@ -53,6 +52,7 @@ from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import columns_between, papers_between, papers_by_id
 from paper_assets.stores.ranking_files import save_once, saved_file
 from paper_assets.stores.rankings import (
+    StoredRanking,
     candidates,
     candidates_inputs,
     note_output,
@@ -65,19 +65,42 @@ from paper_assets.stores.rankings import (
 from paper_assets.stores.warehouse import Warehouse
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The papers of a window, the rows that say which passed (`candidate_schema()`), and the fingerprint of both."""
+
+    papers: pa.Table
+    rows: pa.Table
+    inputs: str
+
+
+def new_candidates(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> Judged | None:
+    """Filter the window's papers; None if the stored candidates have the same inputs. Stores nothing."""
+    if candidates_inputs(warehouse, day.as_of, day.profile.name) == day.inputs:
+        return None
+    papers = _papers_of_window(warehouse, day)
+    return Judged(papers, _judged(papers, day, settings=settings), day.inputs)
+
+
 def keep_candidates(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> bool:
     """Filter the window's papers and store the outcome; False if the stored candidates have the same inputs."""
-    if candidates_inputs(warehouse, day.as_of, day.profile.name) == day.inputs:
-        return False
-    rows = judged_papers(warehouse, day, settings=settings)
-    replace_candidates(warehouse, day.as_of, day.profile.name, rows, inputs=day.inputs)
-    return True
+    judged = new_candidates(warehouse, day, settings=settings)
+    if judged:
+        replace_candidates(warehouse, day.as_of, day.profile.name, judged.rows, inputs=judged.inputs)
+    return judged is not None
 
 
 def judged_papers(warehouse: Warehouse, day: ProfileDay, *, settings: Settings) -> pa.Table:
     """Return the window's papers, each passed or removed with its reason (`candidate_schema()`); stores nothing."""
+    return _judged(_papers_of_window(warehouse, day), day, settings=settings)
+
+
+def _papers_of_window(warehouse: Warehouse, day: ProfileDay) -> pa.Table:
+    return papers_between(warehouse, day.first, day.as_of, categories=day.profile.content.feed.categories)
+
+
+def _judged(papers: pa.Table, day: ProfileDay, *, settings: Settings) -> pa.Table:
     content = day.profile.content
-    papers = papers_between(warehouse, day.first, day.as_of, categories=content.feed.categories)
     criteria = FilterCriteria(
         content=content,
         options=content.ranking,
@@ -95,6 +118,7 @@ def day_task(
     as_of: date,
     judged: pa.Table,
     *,
+    papers: pa.Table | None = None,
     queries: InterestQueries,
     preferences: Preferences | None,
     earlier: EarlierList | None,
@@ -102,11 +126,18 @@ def day_task(
 ) -> RankingTask:
     """Build the task to score and order the `judged` papers that passed, still without vectors.
 
-    `earlier`: the last list for the same wishes, whose candidates had their chance.
+    `papers`: those of the window, None to read them. `earlier`: the last list for the same wishes, whose candidates had
+    their chance.
     """
+
+    def papers_of(ids: list[str]) -> pa.Table:
+        if papers is None:
+            return papers_by_id(warehouse, ids)
+        return papers.filter(pc.is_in(papers.column("paper_id"), pa.array(ids, pa.string())))
+
     shown = shown_before(judged)
     return RankingTask(
-        candidates=papers_by_id(warehouse, judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
+        candidates=papers_of(judged.filter(judged.column("passed")).column("paper_id").to_pylist()),
         profile=profile,
         options=profile.content.ranking,
         as_of=as_of,
@@ -114,23 +145,26 @@ def day_task(
         queries=queries,
         pdf_names=profile.pdf_names,
         preferences=preferences,
-        shown_before=papers_by_id(warehouse, shown).select(["title", "abstract"]) if shown else None,
+        shown_before=papers_of(shown).select(["title", "abstract"]) if shown else None,
         considered=passed_ids(warehouse, earlier.day, profile.name) if earlier else frozenset(),
     )
 
 
 def with_stored_vectors(
-    warehouse: Warehouse, profile: Profile, task: RankingTask, embedder: Embedder | None
+    warehouse: Warehouse, profile: Profile, task: RankingTask, embedder: Embedder | None, *, keep: bool = True
 ) -> RankingTask:
-    """Add the stored vectors of the papers and the vectors of the queries. Raises NotComputed if any are missing."""
-    return with_vectors(task, partial(_vectors, warehouse, profile, embedder))
+    """Add the stored vectors of the papers and the vectors of the queries, which are stored too (`keep`).
+
+    Raises NotComputed if any are missing.
+    """
+    return with_vectors(task, partial(_vectors, warehouse, profile, embedder, keep))
 
 
 def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> list[str]:
-    """Return the task's warnings, and one for each preference and category without a paper in the last month or against
-    an excluded keyword.
+    """Return a warning for each preference and category without a paper in the last month or against an excluded
+    keyword.
     """
-    warnings, first, categories = list(task.warnings), task.as_of - timedelta(days=DAYS - 1), None
+    warnings, first, categories = list[str](), task.as_of - timedelta(days=DAYS - 1), None
     if followed := profile.content.feed.categories:
         categories = followed
         if unmatched := unmatched_categories(followed, task.candidates):
@@ -144,7 +178,12 @@ def warnings_of(warehouse: Warehouse, profile: Profile, task: RankingTask) -> li
 
 
 def _vectors(
-    warehouse: Warehouse, profile: Profile, embedder: Embedder | None, papers: pa.Table, queries: InterestQueries
+    warehouse: Warehouse,
+    profile: Profile,
+    embedder: Embedder | None,
+    keep: bool,
+    papers: pa.Table,
+    queries: InterestQueries,
 ) -> Vectors:
     """Return the papers' stored vectors and those of `queries.texts`.
 
@@ -161,7 +200,8 @@ def _vectors(
             f"{int((~found).sum())} candidates of {profile.name!r} have no vector; "
             f"materialize paper_embeddings for {days[0]} to {days[-1]}"
         )
-    return Vectors(papers=vectors, queries=query_vectors(warehouse, queries, embedder), model=embedder.name)
+    compared = query_vectors(warehouse, queries, embedder, keep=keep)
+    return Vectors(papers=vectors, queries=compared, model=embedder.name)
 
 
 _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check failed, so that it is made again
@@ -169,10 +209,10 @@ _UNFINISHED = " unfinished"  # ends the fingerprint of a ranking whose LLM check
 
 @dataclass(frozen=True, slots=True)
 class RankingWork:
-    """A ranking to compute, here or elsewhere: everything is read; `store` does all writing."""
+    """A ranking to compute, here or elsewhere: all but vectors is read (`with_stored_vectors`); `store` writes it."""
 
     task: RankingTask
-    store: Callable[[Ranking], None]
+    store: Callable[[Warehouse, RankingTask, Ranking], None]
 
 
 def keep_ranking(
@@ -191,9 +231,12 @@ def keep_ranking(
     vectors are missing.
     """
     work = ranking_work(warehouse, profile, as_of, embedder=embedder, llm=verifier.model, settings=settings, now=now)
-    if work:
-        work.store(rank(work.task, verifier=verifier))
-    return work is not None
+    if work is None:
+        keep_file(warehouse, profile, as_of, settings=settings)
+        return False
+    task = with_stored_vectors(warehouse, profile, work.task, embedder)
+    work.store(warehouse, task, rank(task, verifier=verifier))
+    return True
 
 
 def ranking_work(
@@ -201,17 +244,18 @@ def ranking_work(
     profile: Profile,
     as_of: date,
     *,
+    judged: Judged | None = None,
     embedder: Embedder | None,
     llm: str | None,
     settings: Settings,
     now: datetime,
 ) -> RankingWork | None:
-    """Read what the ranking of the stored candidates is made from; None if the stored ranking has the same inputs.
+    """Read what the ranking of the candidates is made from; None if the stored ranking has the same inputs.
 
-    `llm`: the name of the language model, if one is used.
+    `judged`: the candidates, None for the stored ones. `llm`: the name of the language model, if one is used.
     """
     name, model = profile.name, embedder.name if embedder else None
-    candidate_inputs = candidates_inputs(warehouse, as_of, name)
+    candidate_inputs = judged.inputs if judged else candidates_inputs(warehouse, as_of, name)
     if candidate_inputs is None:
         raise NotComputed(f"no candidates for profile {name!r} on {as_of}; materialize filtered_candidates")
     queries = profile_queries(warehouse, profile, settings=settings)
@@ -227,59 +271,58 @@ def ranking_work(
         considered=earlier.fingerprint if earlier else None,
     )
     if ranking_inputs(warehouse, as_of, name) == fingerprint(model=model):
-        keep_file(warehouse, profile, as_of, settings=settings)
         return None
+    rows = judged.rows if judged else candidates(warehouse, as_of, name)
     preferences, evidence = current_preferences(warehouse, profile, model=model)
     task = day_task(
         warehouse,
         profile,
         as_of,
-        candidates(warehouse, as_of, name),
+        rows,
+        papers=judged.papers if judged else None,
         queries=queries,
         preferences=preferences,
         earlier=earlier,
         settings=settings,
     )
-    task = with_stored_vectors(warehouse, profile, task, embedder)
+    warnings = warnings_of(warehouse, profile, task)
+    rated = {each.paper_id for each in last_ratings(warehouse, name)}
 
-    def store(found: Ranking) -> None:
+    def store(warehouse: Warehouse, task: RankingTask, found: Ranking) -> None:
         # The model failed. As if there were none: with one that works again the ranking is out of date.
         failed = embedder and found.rows.num_rows and found.header["evaluation_method"] == KEYWORD
         used = None if failed else model
         inputs = fingerprint(model=used) + (_UNFINISHED if llm and found.header["llm_failed"] else "")
-        header = _stored_header(warehouse, profile, found, task, model=used, evidence=evidence, now=now)
-        replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
-        keep_file(warehouse, profile, as_of, settings=settings)
+        if not inputs.endswith(_UNFINISHED) and ranking_inputs(warehouse, as_of, name) == inputs:
+            return  # another process made it in the meantime
+        header = {
+            **found.header,
+            "wishes": wishes_fingerprint(profile),
+            "model": used,
+            "learning": evidence.sentence if evidence else None,
+            **_questions(warehouse, profile, found, task, model=used, rated=rated),
+            "code_version": CODE_VERSION,
+            "generated_at": now.isoformat(timespec="seconds"),
+            "warnings": [*task.warnings, *warnings, *found.header["notes"]],
+            "output_path": None,
+        }
+        stored = replace_ranking(warehouse, as_of, name, found.rows, header, inputs=inputs)
+        shown = pc.is_in(
+            task.candidates.column("paper_id"), pa.array([row["paper_id"] for row in stored.listed], pa.string())
+        )
+        _write_file(warehouse, profile, stored, rows, task.candidates.filter(shown), settings=settings)
 
     return RankingWork(task, store)
 
 
-def _stored_header(
+def _questions(
     warehouse: Warehouse,
     profile: Profile,
-    found: Ranking,
+    ranked: Ranking,
     task: RankingTask,
     *,
     model: str | None,
-    evidence: Evidence | None,
-    now: datetime,
-) -> dict[str, Any]:
-    """Return the ranking's header with what only the stores know: questions to the reader, versions and warnings."""
-    return {
-        **found.header,
-        "wishes": wishes_fingerprint(profile),
-        "model": model,
-        "learning": evidence.sentence if evidence else None,
-        **_questions(warehouse, profile, found, task, model=model),
-        "code_version": CODE_VERSION,
-        "generated_at": now.isoformat(timespec="seconds"),
-        "warnings": [*warnings_of(warehouse, profile, task), *found.header["notes"]],
-        "output_path": None,
-    }
-
-
-def _questions(
-    warehouse: Warehouse, profile: Profile, ranked: Ranking, task: RankingTask, *, model: str | None
+    rated: Collection[str],
 ) -> dict[str, list[str]]:
     """Return the papers to ask the reader about (`questions`), and for a new reader a first set to rate (`teach`).
 
@@ -288,11 +331,10 @@ def _questions(
     asked: dict[str, list[str]] = {"questions": [], "teach": []}
     if not task.vectors or not model or profile.content.ranking.learning == "off" or ranked.header["threshold"] is None:
         return asked
-    rated = {each.paper_id for each in last_ratings(warehouse, profile.name)}
     vectors = dict(zip(task.candidates.column("paper_id").to_pylist(), task.vectors.papers, strict=True))
-    elsewhere = sorted(rated - vectors.keys())
-    known, found = vectors_of(warehouse, elsewhere, model=model)
-    vectors |= {paper_id: vector for paper_id, vector, have in zip(elsewhere, known, found, strict=True) if have}
+    if elsewhere := sorted(each for each in rated if each not in vectors):
+        known, found = vectors_of(warehouse, elsewhere, model=model)
+        vectors |= {paper_id: vector for paper_id, vector, have in zip(elsewhere, known, found, strict=True) if have}
     rows = ranked.rows.to_pylist()
     asked["questions"] = questions(rows, rated, vectors=vectors)
     if len(rated) < FEW_RATINGS:
@@ -306,13 +348,25 @@ def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: 
     A process killed between the two leaves a ranking without file; the next run writes it.
     """
     stored = ranking(warehouse, as_of, profile.name)
-    header = stored.header
-    if saved_file(settings.rankings_dir, profile.name, header["output_path"]):
+    if saved_file(settings.rankings_dir, profile.name, stored.header["output_path"]):
         return
-    shown = papers_by_id(warehouse, stored.rows.filter(stored.rows.column("shown")).column("paper_id").to_pylist())
-    now = datetime.fromisoformat(header["generated_at"])
+    shown = papers_by_id(warehouse, [row["paper_id"] for row in stored.listed])
+    judged = candidates(warehouse, as_of, profile.name)
+    _write_file(warehouse, profile, stored, judged, shown, settings=settings)
+
+
+def _write_file(
+    warehouse: Warehouse,
+    profile: Profile,
+    stored: StoredRanking,
+    judged: pa.Table,
+    shown: pa.Table,
+    *,
+    settings: Settings,
+) -> None:
+    now = datetime.fromisoformat(stored.header["generated_at"])
     result = ranking_result(
-        Ranking(rows=stored.rows, header=header),
+        Ranking(rows=stored.rows, header=stored.header),
         Reader(
             profile=profile,
             profile_used=profile.name,
@@ -320,10 +374,9 @@ def keep_file(warehouse: Warehouse, profile: Profile, as_of: date, *, settings: 
             pdf_names=profile.pdf_names,
         ),
         papers={paper.paper_id: paper for paper in papers_from_table(shown)},
-        candidates=candidates(warehouse, as_of, profile.name),
+        candidates=judged,
         now=now,
-        warnings=header["warnings"],
+        warnings=stored.header["warnings"],
     )
-    folder = settings.rankings_dir
-    path = save_once(folder, profile.name, result, now=now)
-    note_output(warehouse, as_of, profile.name, path)
+    path = save_once(settings.rankings_dir, profile.name, result, now=now)
+    note_output(warehouse, stored.day, profile.name, path)

@@ -114,7 +114,7 @@ def ranking_schema() -> pa.Schema:
 
 def replace_ranking(
     warehouse: Warehouse, day: date, profile: str, rows: pa.Table, header: Mapping[str, Any], *, inputs: str
-) -> None:
+) -> StoredRanking:
     """Store `rows` (columns of `ranking_schema()`) and the header (JSON values) as the day's ranking of the profile.
 
     An existing ranking with other inputs becomes the previous one.
@@ -142,6 +142,7 @@ def replace_ranking(
         )
         connection.register("incoming", incoming)
         connection.execute("insert into rankings by name select $day as day, $profile as profile, * from incoming", key)
+    return StoredRanking(day=day, profile=profile, inputs=inputs, header=_read_header(text), rows=incoming)
 
 
 def note_output(warehouse: Warehouse, day: date, profile: str, path: Path) -> None:

@@ -101,7 +101,7 @@ class Warehouse:
         """
         with self.reading() as connection:
             if self.opened is not None:
-                yield replace(self, days=days)
+                yield replace(self, days=days or self.days)
                 return
             alone = self._held_key not in _HELD  # otherwise this thread may write in the meantime
             yield replace(self, opened=connection, answers={} if alone else None, days=days)
@@ -132,7 +132,12 @@ class Warehouse:
         if key not in known:
             expected: set[Any] = {each if isinstance(key, tuple) else each[0] for each in self.days}
             asked = [key, *(expected - known.keys() - {key})]
-            known |= {**dict.fromkeys(asked), **answer(self, asked)}
+            try:
+                known |= {**dict.fromkeys(asked), **answer(self, asked)}
+            except StoreError:
+                raise
+            except Exception:  # of one of them: each alone, so that it stops no other
+                known |= {key: None, **answer(self, [key])}
         return known[key]
 
     @contextmanager

@@ -179,7 +179,7 @@ def test_an_error_that_would_come_again_is_met_once_and_other_inputs_are_tried(
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("paper_assets.pipeline.gatekeeper.keep_candidates", broken)
+    monkeypatch.setattr("paper_assets.pipeline.gatekeeper.new_candidates", broken)
     (failed,) = daemon.make(daemon.tick())
     assert not failed.success
     record = daemon.instance.get_run_by_id(failed.run_id)
