@@ -4,23 +4,12 @@ Nothing here starts a thread, and nothing that is read differs between commands:
 templates, tables, the embedding model, and the migrations of Dagster's history.
 """
 
-import gc
 from importlib import import_module
 from importlib.resources import files
 
-import tests.dagster_migrations  # noqa: F401
-from paper_assets.delivery.channels import message_of
-from paper_assets.digests.html import html_page
-from paper_assets.digests.markdown import markdown_page
-from paper_assets.interfaces.page.display import templates
-from paper_assets.models.embedder import load_embedder
-from paper_assets.profile import profile_content, understood
-from paper_assets.ranking.calibration import standard_calibration
-from paper_assets.ranking.traits import standard_taxonomy
-from tests.desk import GRAPHS
-from tests.digests.invented import digest, paper
+from paper_assets.interfaces.cli.process import importing
 
-for name in (
+_MODULES = (
     "chromadb.api.rust",
     "dagster._core.run_coordinator",
     "dagster._core.scheduler",
@@ -40,16 +29,33 @@ for name in (
     "rich.progress",
     "sqlalchemy.dialects.sqlite",
     "tqdm",
+    "tests.dagster_migrations",
     "upath.implementations.local",
     "watchdog.observers",
-):
-    import_module(name)
+)
 
-_digest = digest(paper())
-html_page(_digest), markdown_page(_digest), message_of(_digest)
-for template in (files("paper_assets.interfaces.page") / "templates").iterdir():
-    templates().get_template(template.name)
-understood(profile_content(GRAPHS, source="tests"))
-standard_calibration(), standard_taxonomy(), load_embedder()
 
-gc.freeze()  # so that no fork searches, and thereby copies, what was made here
+def _prepare() -> None:
+    for name in _MODULES:
+        import_module(name)
+    from paper_assets.delivery.channels import message_of
+    from paper_assets.digests.html import html_page
+    from paper_assets.digests.markdown import markdown_page
+    from paper_assets.interfaces.page.display import templates
+    from paper_assets.models.embedder import load_embedder
+    from paper_assets.profile import profile_content, understood
+    from paper_assets.ranking.calibration import standard_calibration
+    from paper_assets.ranking.traits import standard_taxonomy
+    from tests.desk import GRAPHS
+    from tests.digests.invented import digest, paper
+
+    of_one = digest(paper())
+    html_page(of_one), markdown_page(of_one), message_of(of_one)
+    for template in (files("paper_assets.interfaces.page") / "templates").iterdir():
+        templates().get_template(template.name)
+    understood(profile_content(GRAPHS, source="tests"))
+    standard_calibration(), standard_taxonomy(), load_embedder()
+
+
+with importing():  # then no fork searches, and thereby copies, what was made here
+    _prepare()

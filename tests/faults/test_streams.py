@@ -57,7 +57,7 @@ def test_a_closed_stream_stops_no_command_and_its_number_is_not_reused_for_the_d
     desk: Desk, line: str, code: int
 ) -> None:
     assert shell(desk, line).returncode == code
-    assert shell(desk, '"$@" status').returncode == 0
+    desk.run("status")  # reads the database
 
 
 def test_a_command_in_a_folder_that_was_removed_reports_it(desk: Desk) -> None:
