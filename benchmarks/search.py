@@ -39,7 +39,7 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
 from paper_assets.retrieval.desk_search import search_desk, similar_papers
 from paper_assets.retrieval.merge import access
-from paper_assets.retrieval.search import Corpus, search
+from paper_assets.retrieval.search import Corpus, Method, search
 from paper_assets.retrieval.search_query import parse_search_query
 from paper_assets.stores.chroma import VectorIndex
 from paper_assets.stores.embeddings import keep_vectors
@@ -315,7 +315,8 @@ def quality(labelled_folder: Path, folder: Path) -> list[str]:
     labelled = load_labelled_set(labelled_folder)
     corpus = filled_corpus(folder, as_documents(labelled.documents))
     lines, chance = [], np.random.default_rng(1)
-    for name, method in (("the desk's search", corpus.config.method), ("BM25 alone", "lexical"), ("vectors", "vector")):
+    ways: dict[str, Method] = {"the desk's search": "hybrid", "BM25 alone": "lexical", "vectors": "vector"}
+    for name, method in ways.items():
         values = []
         for query in labelled.judged_queries:
             known = labelled.judgements[query.query_id]

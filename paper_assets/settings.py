@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from platformdirs import user_data_path
@@ -233,7 +233,6 @@ class RetrievalConfig:
 
     k: int = 10  # R2: documents of a standard retrieval
     k_per_side: int = 2  # R3: documents for each side of a question
-    method: Literal["vector", "lexical", "hybrid"] = "hybrid"  # docs/evaluation.md
     bm25_k1: float = 1.2  # how soon a repeated word stops counting; measured together with the next two
     bm25_b: float = 0.4  # how much a long text loses by its length
     lexical_share: float = 0.48  # hybrid: BM25 against cosine; docs/evaluation.md

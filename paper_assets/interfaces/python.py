@@ -135,14 +135,14 @@ def retrieve_balanced(
     """Find as many documents for each side of a question, under the same conditions.
 
     Args:
-        plan: rewritten_question; optional: question, parameters {k_per_side=2, method}, filters {sides (or party),
+        plan: rewritten_question; optional: question, parameters {k_per_side=2}, filters {sides (or party),
             side_field, startdate, enddate, topic_id}, data_type, generation_required (docs/evidence.md).
         profile: whose categories are the sides of a plan without sides, and whose private documents are searched too.
         as_of: ignore documents after this day.
         desk: settings, stores and models to use; None: those of this process.
 
     Returns:
-        question, method, notes, stance and sides: [{side, documents: [{page_content, metadata, score}], filter,
+        question, notes, stance and sides: [{side, documents: [{page_content, metadata, score}], filter,
         shortfall, error, warnings, …}]; for `filters.party` also documents_by_party: [{party, documents}].
 
     Raises InvalidInput for a wrong plan, InvalidProfile, StoreError.

@@ -118,7 +118,6 @@ def answer_of(
         "kind": kind,
         "question": plan.question,
         "rewritten_question": plan.rewritten_question,
-        "method": plan.method,
         "data_type": list(plan.data_types),
         "startdate": plan.first and f"{plan.first}",
         "enddate": plan.last and f"{plan.last}",

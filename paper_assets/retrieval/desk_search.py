@@ -235,11 +235,10 @@ def _best_documents(
     """
     by_paper: dict[str, Candidate] = {}
     compared = 0
-    method = corpus.config.method
     for data_type in query.data_types:
         k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
-        found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, method=method, only=only)
-        if found.method != method:
+        found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, only=only)
+        if found.method == "lexical":
             notes.append("only words were compared: the embedding model cannot be used")
         compared += found.matching
         ways[found.way] = None

@@ -23,7 +23,6 @@ from pydantic import (
 from paper_assets.errors import InvalidInput, InvalidProfile
 from paper_assets.profile import Profile
 from paper_assets.retrieval.merge import access
-from paper_assets.retrieval.search import Method
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.small_files import first_fault
@@ -79,7 +78,6 @@ def _side(entry: object) -> object:
 class _Parameters(_Part):
     k: int | None = Field(None, ge=1, le=1000)
     k_per_side: int | None = Field(None, ge=1, le=100)
-    method: Method | None = None
     max_per_source: int | None = Field(None, ge=1, le=1000)
     max_tokens: int | None = Field(None, ge=1)
     language: Words | None = None
@@ -154,7 +152,6 @@ class Plan:
     topics: tuple[str, ...]
     language: str | None
     data_types: tuple[DataType, ...]
-    method: Method
     k: int
     k_per_side: int
     max_per_source: int
@@ -209,7 +206,6 @@ def parse_plan(
         topics=tuple(topic for topic in topics if topic.strip()),
         language=parameters.language,
         data_types=tuple(dict.fromkeys(read.data_type)),
-        method=parameters.method or config.method,
         k=parameters.k or config.k,
         k_per_side=parameters.k_per_side or config.k_per_side,
         max_per_source=parameters.max_per_source or config.max_per_source,

@@ -91,7 +91,7 @@ def gather_passages(
         raise InvalidInput(f"a question needs words, at most {LONGEST_QUESTION:,} characters; got {question[:60]!r}")
     found: list[Candidate] = []
     for data_type in data_types:
-        result = search(corpus, question, data_type=data_type, where=where, k=GATHERED, method=corpus.config.method)
+        result = search(corpus, question, data_type=data_type, where=where, k=GATHERED)
         floor = corpus.config.floors[result.method]
         found.extend(each for each in result.candidates if each.score >= floor)
     kept: list[Candidate] = []

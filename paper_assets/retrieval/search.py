@@ -115,7 +115,7 @@ def search(
     data_type: DataType,
     where: Where | None,
     k: int,
-    method: Method,
+    method: Method = "hybrid",
     undated: Where | None = None,
     only: pa.Array | None = None,
 ) -> Found:

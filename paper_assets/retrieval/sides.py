@@ -71,9 +71,7 @@ def fetch(
         faults: dict[str, None] = {}
         for each in plan.data_types:
             try:
-                found[each] = search(
-                    corpus, query, data_type=each, where=where, k=depth, method=plan.method, undated=without_date
-                )
+                found[each] = search(corpus, query, data_type=each, where=where, k=depth, undated=without_date)
             except StoreBusy:
                 raise
             except Exception as fault:

@@ -139,7 +139,7 @@ def _has_known_word(text: str) -> bool:
 
 def _categories_of_similar(corpus: Corpus, text: str) -> list[Sequence[str]]:
     try:
-        result = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR, method=corpus.config.method)
+        result = search(corpus, text, data_type="abstract", where=None, k=_SIMILAR)
     except InvalidInput:
         return []
     floor = 1.5 * corpus.config.floors[result.method]  # only clear matches vote

@@ -178,7 +178,7 @@ def test_nothing_of_after_the_day_of_asking_is_found_or_counted(corpus: Corpus) 
 
 def test_a_past_day_gives_the_same_answer_when_more_has_come_since(tmp_path: Path) -> None:
     growing = corpus_of(tmp_path, [paper(at, day=1, category=("cs.CL", "cs.LG")[at % 2]) for at in range(8)])
-    asked, caller = plan(parameters={"method": "hybrid"}), Caller(as_of=date(2026, 3, 1))
+    asked, caller = plan(), Caller(as_of=date(2026, 3, 1))
     before = retrieve_balanced(growing, asked, caller=caller)
     add(growing, [paper(20 + at, day=2, category="cs.CL", subject=0) for at in range(4)])
     assert retrieve_balanced(growing, asked, caller=caller) == before
@@ -253,7 +253,7 @@ def test_kinds_of_documents_are_compared_by_their_scores_and_by_words_alone_take
     ]
     best = sorted(each, key=lambda candidate: (-candidate.score, candidate.doc_id))[:4]
     assert [document.doc_id for document in side.documents] == [document.doc_id for document in best]
-    (by_words,) = retrieve_balanced(corpus, replace(asked, method="lexical"), caller=ANYBODY)
+    (by_words,) = retrieve_balanced(replace(corpus, embedder=None), asked, caller=ANYBODY)
     kinds = [document.metadata["data_type"] for document in by_words.documents]
     assert set(kinds[:2]) == {"abstract", "fulltext"}
 
@@ -261,7 +261,7 @@ def test_kinds_of_documents_are_compared_by_their_scores_and_by_words_alone_take
 def test_without_a_model_words_alone_are_compared_and_the_answer_reports_it(corpus: Corpus) -> None:
     silent = plan("xylophone", filters={"sides": ["cs.CL"]})
     without = replace(corpus, embedder=None)
-    evidence = retrieve_balanced(without, plan(parameters={"method": "vector"}), caller=ANYBODY)
+    evidence = retrieve_balanced(without, plan(), caller=ANYBODY)
     assert {side.methods for side in evidence} == {("lexical",)}
     assert all("passages" in side.documents[0].content for side in evidence)
     (short,) = retrieve_balanced(without, silent, caller=ANYBODY)

@@ -48,7 +48,7 @@ def test_a_short_plan_gets_the_default_numbers_and_the_sides_of_the_caller() -> 
     config = RetrievalConfig()
     assert asked.question == asked.rewritten_question == "what"
     assert (asked.k, asked.k_per_side, asked.max_per_source) == (config.k, 2, 2)
-    assert asked.method == config.method and asked.data_types == ("abstract",)
+    assert asked.data_types == ("abstract",)
     assert asked.sides == (
         Side(name="cs.CL", where={"primary_category": {"$eq": "cs.CL"}}),
         Side(name="cs.LG", where={"primary_category": {"$eq": "cs.LG"}}),
@@ -110,7 +110,6 @@ def test_party_is_another_name_for_sides() -> None:
         ({"rewritten_question": "q", "filters": {"sides": [str(at) for at in range(51)]}}, "filters.sides: "),
         ({"rewritten_question": "q", "parameters": {"k_per_side": "2"}}, "parameters.k_per_side: "),
         ({"rewritten_question": "q", "parameters": {"k": 0}}, "parameters.k: "),
-        ({"rewritten_question": "q", "parameters": {"method": "magic"}}, "parameters.method: "),
         ({"rewritten_question": "q", "data_type": ["pdf"]}, "data_type.0: "),
         ({"rewritten_question": "q", "data_type": []}, "data_type: "),
         ({"rewritten_question": "q", "generation_required": "no"}, "generation_required: "),

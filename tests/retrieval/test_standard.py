@@ -26,8 +26,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def test_the_best_k_are_those_of_a_look_at_every_document(corpus: Corpus) -> None:
-    asked = plan(parameters={"k": 5, "method": "vector"}, filters={"startdate": "2026-03-02"})
-    found = retrieve_standard(corpus, asked, caller=ANYBODY)
+    asked = plan(parameters={"k": 5}, filters={"startdate": "2026-03-02"})
+    by_meaning = replace(corpus, config=replace(corpus.config, lexical_share=0.0))
+    found = retrieve_standard(by_meaning, asked, caller=ANYBODY)
     papers = [each for each in (paper(at, day=1 + at % 3) for at in range(18)) if each.day and each.day.day >= 2]
     model = load_embedder()
     question = model.encode([asked.rewritten_question])[0]

@@ -58,7 +58,6 @@ Question = Annotated[Words, Field(min_length=1, max_length=2_000)]
 Days = Annotated[str | None, Field(max_length=40, description="YYYY-MM-DD.")]
 Topic = Annotated[Words | None, Field(description="Archive: cs, math.")]
 DataTypes = Annotated[list[Literal["abstract", "fulltext", "rewrite"]] | None, Field(description="Default abstract.")]
-SearchMethod = Literal["hybrid", "vector", "lexical"] | None
 _NOT_FOR_AND_AGAINST = (
     'the sides are values of side_field; for and against a claim: sides=[{"name": "for", "stance": "supports"}, '
     '{"name": "against", "stance": "contradicts"}], or ask_desk with for_and_against'
@@ -167,7 +166,6 @@ class SearchTools(ToolSet):
         enddate: Days = None,
         topic_id: Topic = None,
         data_type: DataTypes = None,
-        method: SearchMethod = None,
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> Mapping[str, Any]:
@@ -175,7 +173,7 @@ class SearchTools(ToolSet):
         answer = self._answered(
             progress,
             question,
-            parameters={"k": k, "method": method},
+            parameters={"k": k},
             filters={"startdate": startdate, "enddate": enddate, "topic_id": topic_id},
             data_type=data_type,
             generation_required=generation_required,
@@ -199,7 +197,6 @@ class SearchTools(ToolSet):
         enddate: Days = None,
         topic_id: Topic = None,
         data_type: DataTypes = None,
-        method: SearchMethod = None,
         generation_required: Graded = False,
         offset: Offset = 0,
     ) -> CallToolResult:
@@ -212,7 +209,7 @@ class SearchTools(ToolSet):
             answer = self._answered(
                 progress,
                 question,
-                parameters={"k_per_side": k_per_side, "method": method},
+                parameters={"k_per_side": k_per_side},
                 filters={
                     "sides": sides,
                     "side_field": side_field,
@@ -232,7 +229,7 @@ class SearchTools(ToolSet):
 
         if not any(isinstance(side, dict) and side.get("stance") for side in sides or ()):
             return await self.calls.answer(ctx, "retrieve_balanced", work)
-        filters = (side_field, profile, startdate, enddate, topic_id, data_type, method)
+        filters = (side_field, profile, startdate, enddate, topic_id, data_type)
         key = call_key(sorted(self.only or ()), question, sides, k_per_side, filters, generation_required, offset)
         return await self.calls.answer(ctx, "retrieve_balanced", work, joined_as=key)
 

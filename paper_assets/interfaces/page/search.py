@@ -286,9 +286,7 @@ def preload(desk: Desk) -> Task:
 
 
 def _nearest(corpus: Corpus, data_type: DataType) -> tuple[Candidate, ...]:
-    return search(
-        corpus, _ANY_QUESTION, data_type=data_type, where=access(None), k=_PASSAGES, method=corpus.config.method
-    ).candidates
+    return search(corpus, _ANY_QUESTION, data_type=data_type, where=access(None), k=_PASSAGES).candidates
 
 
 _FETCHES = (0, 5, 10, MOST_FETCHED)
