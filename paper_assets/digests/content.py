@@ -212,9 +212,22 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     titles = {row["paper_id"]: row["title"] for row in stored.candidates}
     titles |= {paper_id: paper.title for paper_id, paper in stored.papers.items()}
     versions = _versions(stored.rewrites, config=config, faults=faults)
-    entry = _entry_maker(stored, places, versions=versions, titles=titles, orders=order_notes(shown, header))
-    listed, unshown = _entries(shown, entry, places=places, faults=faults)
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
+    orders = order_notes(shown, header)
+    listed, unshown = _entries(
+        shown,
+        lambda row: entry_of(
+            row,
+            _paper(row["paper_id"], stored, titles),
+            ranking,
+            places,
+            versions=versions.get(row["paper_id"], ()),
+            matched=matched.get(row["paper_id"], Matched()),
+            order=orders.get(row["paper_id"]),
+        ),
+        places=places,
+        faults=faults,
+    )
     more, people = (
         _each(
             rows,
@@ -283,31 +296,6 @@ def _versions(
         if version:
             versions.setdefault(paper_id, []).append(version)
     return versions
-
-
-def _entry_maker(
-    stored: DigestRows,
-    places: Mapping[str, int],
-    *,
-    versions: Mapping[str, Sequence[Version]],
-    titles: Mapping[str, str],
-    orders: Mapping[str, str],
-) -> Callable[[Mapping[str, Any]], DigestEntry]:
-    """Return the function that makes the entry of a row; what the profile matches is searched once for all papers."""
-    matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
-
-    def entry(row: Mapping[str, Any]) -> DigestEntry:
-        return entry_of(
-            row,
-            _paper(row["paper_id"], stored, titles),
-            stored.ranking,
-            places,
-            versions=versions.get(row["paper_id"], ()),
-            matched=matched.get(row["paper_id"], Matched()),
-            order=orders.get(row["paper_id"]),
-        )
-
-    return entry
 
 
 def _entries(
