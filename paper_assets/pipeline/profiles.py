@@ -39,9 +39,9 @@ def load_valid_profile(folder: Path) -> Profile:
     """Load a profile and validate all of it, including its questions. Raises InvalidProfile."""
     profile = load_profile(folder)
     if profile.questions:  # what knows plans takes longer to import than a profile to read
-        from paper_assets.retrieval.plan import check_questions
+        from paper_assets.retrieval.plan import questions_of
 
-        check_questions(profile)
+        questions_of(profile)
     return profile
 
 

@@ -70,34 +70,21 @@ def ranking_result(
         _ranked_paper(row, papers[row["paper_id"]], ranking, originals or {}, files, reader.pdf_dir) for row in shown
     ]
     contrastive = [paper for paper in ranked if "CONTRASTIVE_PICK" in paper["tags"]]
+    summary = {
+        "input_count": candidates.num_rows if input_count is None else input_count,
+        "filtered_count": len(removed) + len(avoided),
+        "scored_count": ranking.rows.num_rows,
+        "output_count": len(shown),
+        "profile_used": reader.profile_used if reader.profile else None,
+        "warnings": list(warnings),
+    }
     return {
-        "success": True,
-        "error": None,
-        "summary": {
-            "input_count": candidates.num_rows if input_count is None else input_count,
-            "filtered_count": len(removed) + len(avoided),
-            "scored_count": ranking.rows.num_rows,
-            "output_count": len(shown),
-            "purpose": header["purpose"],
-            "ranking_mode": header["ranking_mode"],
-            "profile_used": reader.profile_used if reader.profile else None,
-            "llm_verification_used": header["llm_verification_used"],
-            "llm_calls_made": header["llm_calls_made"],
-            "llm_note": header["llm_note"],
-            "threshold": header.get("threshold"),
-            "levels": header.get("levels"),
-            "more_likely": header.get("more_likely", 0),
-            "quiet": header.get("quiet", False),
-            "warnings": list(warnings),
-        },
+        **_result(summary, header, now=now),
         "ranked_papers": ranked,
         "filtered_papers": [*(_filtered_paper(row) for row in removed), *avoided],
         "contrastive_paper": {**contrastive[0], "contrastive_info": header["contrastive_info"]}
         if contrastive
         else None,
-        "comparison_notes": header["comparison_notes"],
-        "output_path": None,
-        "generated_at": now.isoformat(timespec="seconds"),
     }
 
 
@@ -112,30 +99,38 @@ def _filtered_paper(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def failed_result(error: str, *, input_count: int, options: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return a result of the same shape for a failed call; `error` is the reason in one line."""
+    chosen = {name: options.get(name) for name in ("purpose", "ranking_mode")}
+    summary = {"input_count": input_count, **chosen, "profile_used": None}
+    return {**_result(summary, {}, now=now), "success": False, "error": error}
+
+
+def _result(summary: Mapping[str, Any], header: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
+    """Return a result without papers; `header` is that of the ranking, empty if there is none."""
     return {
-        "success": False,
-        "error": error,
+        "success": True,
+        "error": None,
         "summary": {
-            "input_count": input_count,
+            "input_count": 0,
             "filtered_count": 0,
             "scored_count": 0,
             "output_count": 0,
-            "purpose": options.get("purpose"),
-            "ranking_mode": options.get("ranking_mode"),
+            "purpose": header.get("purpose"),
+            "ranking_mode": header.get("ranking_mode"),
             "profile_used": None,
-            "llm_verification_used": False,
-            "llm_calls_made": 0,
-            "llm_note": None,
-            "threshold": None,
-            "levels": None,
-            "more_likely": 0,
-            "quiet": False,
+            "llm_verification_used": header.get("llm_verification_used", False),
+            "llm_calls_made": header.get("llm_calls_made", 0),
+            "llm_note": header.get("llm_note"),
+            "threshold": header.get("threshold"),
+            "levels": header.get("levels"),
+            "more_likely": header.get("more_likely", 0),
+            "quiet": header.get("quiet", False),
             "warnings": [],
+            **summary,
         },
         "ranked_papers": [],
         "filtered_papers": [],
         "contrastive_paper": None,
-        "comparison_notes": [],
+        "comparison_notes": header.get("comparison_notes", []),
         "output_path": None,
         "generated_at": now.isoformat(timespec="seconds"),
     }

@@ -253,20 +253,15 @@ def categories_of(profile: Profile | None, settings: Settings) -> tuple[str, ...
     return tuple(dict.fromkeys(own or settings.categories))
 
 
-def questions_of(profile: Profile, settings: Settings) -> tuple[Plan, ...]:
-    """Parse the profile's `questions.json`. Raises InvalidProfile naming the file, the entry and the key."""
-    return _plans(profile, default_sides=categories_of(profile, settings), config=settings.retrieval)
+def questions_of(profile: Profile, settings: Settings | None = None) -> tuple[Plan, ...]:
+    """Parse the profile's `questions.json`; without settings, to check it.
 
-
-def check_questions(profile: Profile) -> None:
-    """Raise InvalidProfile if a question of the profile is not a valid plan, naming the file, the entry and the key."""
-    _plans(profile, default_sides=(), config=RetrievalConfig())
-
-
-def _plans(profile: Profile, *, default_sides: Sequence[str], config: RetrievalConfig) -> tuple[Plan, ...]:
+    Raises InvalidProfile naming the file, the entry and the key.
+    """
     file = profile.path / "questions.json" if profile.path else f"questions of {profile.name}"
+    sides, config = (categories_of(profile, settings), settings.retrieval) if settings else ((), None)
     try:
-        return parse_plans(profile.questions, source=str(file), default_sides=default_sides, config=config)
+        return parse_plans(profile.questions, source=str(file), default_sides=sides, config=config)
     except InvalidInput as fault:
         raise InvalidProfile(str(fault)) from None
 

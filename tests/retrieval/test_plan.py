@@ -14,7 +14,6 @@ from paper_assets.retrieval.plan import (
     Plan,
     Side,
     categories_of,
-    check_questions,
     conditions_of,
     joined,
     parse_plan,
@@ -203,4 +202,4 @@ def test_invalid_questions_are_a_fault_of_the_profile_that_names_file_and_key(tm
     (folder / "profile.json").write_text('{"interests": {"primary": ["x"]}}', encoding="utf-8")
     (folder / "questions.json").write_text(json.dumps([{"rewritten_question": "q", "k": 1}]), encoding="utf-8")
     with pytest.raises(InvalidProfile, match=r"ann/questions\.json: entry 1: k: unknown key"):
-        check_questions(load_profile(folder))
+        questions_of(load_profile(folder))
