@@ -22,6 +22,7 @@ from paper_assets.defs.reports import ATTENDED, materializations, separate_event
 from paper_assets.errors import PaperAssetsError, StoreError, named_error
 from paper_assets.models.minilm import one_blas_thread
 from paper_assets.pipeline import archive, digests, embeddings, gatekeeper, papers, preferences, retrievals, rewrites
+from paper_assets.pipeline.changes import days_before
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.staleness import partitions_of_days
@@ -254,8 +255,12 @@ def _reading_together(step: Step, workspace: Workspace, partitions: Sequence[Par
     if not step.reports_only_read:
         yield workspace
         return
-    with workspace.warehouse.read_together(keys_of(partitions)) as opened:
-        yield replace(workspace, warehouse=opened)
+    days = keys_of(partitions)
+    with (
+        workspace.warehouse.read_together(days) as opened,
+        opened.read_together([*days, *days_before(opened, days)]) as together,
+    ):
+        yield replace(workspace, warehouse=together)
 
 
 @dataclass(slots=True)

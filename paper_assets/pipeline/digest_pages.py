@@ -53,7 +53,7 @@ class Gathered:
 
 def gathered(warehouse: Warehouse, keys: Sequence[Key], *, settings: Settings) -> dict[Key, Gathered | NotComputed]:
     """Return for each profile's day what its digest is made from, in one opening; NotComputed without a ranking."""
-    with warehouse.read_together() as opened:
+    with warehouse.read_together(keys) as opened:
         found = _stored_days(opened, keys)
         stored = {key: each for key, each in found.items() if isinstance(each, Gathered)}
         inputs = inputs_of_digests(opened, {key: each.papers for key, each in stored.items()}, settings=settings)

@@ -10,7 +10,7 @@ writes the stores; only the rankings are computed elsewhere.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -24,7 +24,7 @@ from paper_assets.errors import ClusterUnavailable, LLMUnreachable, NotComputed,
 from paper_assets.learning.ratings import ratings_by_id
 from paper_assets.models.embedder import Embedder
 from paper_assets.pipeline import staleness
-from paper_assets.pipeline.changes import changes_of
+from paper_assets.pipeline.changes import changes_of, days_before
 from paper_assets.pipeline.day_inputs import CODE_VERSION, profile_day, profile_queries
 from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.pipeline.rankings import (
@@ -297,8 +297,7 @@ def ranking_report(workspace: Workspace, partition: Partition, made: Made) -> Re
     stored = ranking(warehouse, partition.of_day, partition.of_profile)
     header, shown = stored.header, stored.rows.filter(stored.rows.column("shown"))
     top, changes = shown.slice(0, 10).to_pylist(), _changes_since_the_day_before(warehouse, stored)
-    named = {*(row["paper_id"] for row in top), *(move.paper_id for move in (changes.moves if changes else ()))}
-    titles = {row["paper_id"]: row["title"] for row in papers_by_id(warehouse, sorted(named)).to_pylist()}
+    titles = _titles(warehouse, stored)
     noted = header["output_path"]
     return Report(
         stored.inputs,
@@ -365,6 +364,17 @@ def _contributions(top: Sequence[Mapping[str, Any]], weights: Mapping[str, float
     return parts | {name: [row[name] for row in top] for name in ADDED_IN_WORDS if any(row[name] for row in top)}
 
 
+def _titles(warehouse: Warehouse, stored: StoredRanking) -> dict[str, str]:
+    """Return the titles of the candidates of the day and of the ranked day before."""
+    titles: dict[str, str] = {}
+    day = (stored.profile, stored.day)
+    for profile, each in (*days_before(warehouse, [day]), day):
+        with suppress(NotComputed):
+            judged = candidates(warehouse, each, profile)
+            titles |= dict(zip(judged.column("paper_id").to_pylist(), judged.column("title").to_pylist(), strict=True))
+    return titles
+
+
 def _changes_since_the_day_before(warehouse: Warehouse, stored: StoredRanking) -> Changes | None:
     try:
         return changes_of(warehouse, stored.profile, stored.day)
@@ -377,7 +387,7 @@ def _in_words(changes: Changes | None, titles: Mapping[str, str]) -> str:
 
     if changes is None:
         return "the first ranking of this profile"
-    named = {paper_id: escape_markdown(title) for paper_id, title in titles.items()}
+    named = {move.paper_id: escape_markdown(titles.get(move.paper_id, "")) for move in changes.moves}
     return f"{len(changes.entered)} entered, {len(changes.left)} left, {len(changes.moved)} moved\n" + "\n".join(
         f"- {line}" for line in sentences(changes, named)
     )

@@ -122,10 +122,8 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
     A paper without a vector has a row of zeros. If the model has no vectors at all, d is 0.
     """
     requested = pa.table({"paper_id": pa.array(paper_ids, pa.string()), "position": np.arange(len(paper_ids))})
-    found = np.zeros(len(paper_ids), dtype=bool)
+    found, matrix = np.zeros(len(paper_ids), dtype=bool), None
     with warehouse.reading() as connection:
-        dimension = _dimension(connection, model) or 0
-        matrix = np.zeros((len(paper_ids), dimension), dtype=np.float32)
         connection.register("requested", requested)
         relation = connection.sql(
             """
@@ -138,9 +136,13 @@ def vectors_of(warehouse: Warehouse, paper_ids: Sequence[str], *, model: str) ->
         )
         for batch in relation.to_arrow_reader(_BATCH):
             if len(batch):
-                positions = batch["position"].to_numpy()
-                matrix[positions] = _matrix(batch["vector"])
+                positions, vectors = batch["position"].to_numpy(), _matrix(batch["vector"])
+                if matrix is None:
+                    matrix = np.zeros((len(paper_ids), vectors.shape[1]), dtype=np.float32)
+                matrix[positions] = vectors
                 found[positions] = True
+        if matrix is None:
+            matrix = np.zeros((len(paper_ids), _dimension(connection, model) or 0), dtype=np.float32)
     return matrix, found
 
 

@@ -47,6 +47,8 @@ def test_files_that_stay_open_show_other_processes_each_event_at_once(tmp_path: 
     with open_instance(tmp_path) as instance:
         for day in ("2026-03-02", "2026-03-03"):
             instance.report_runless_asset_event(dg.AssetMaterialization("papers", partition=day))
-            with sqlite3.connect(tmp_path / "history" / "runs" / "index.db") as other:
+            index = tmp_path / "history" / "runs" / "index.db"
+            assert index.with_name("index.db-wal").exists(), "the last one that closes the file removes its log"
+            with sqlite3.connect(index) as other:
                 rows = other.execute("select partition from event_logs").fetchall()
             assert (day,) in rows

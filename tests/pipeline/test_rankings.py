@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 from paper_assets.errors import LLMConfigError, NotComputed
-from paper_assets.models.embedder import Embedder, load_embedder
+from paper_assets.models.embedder import Embedder, _Memory, load_embedder
 from paper_assets.paper import Paper, embedded_text
-from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day, profile_queries
-from paper_assets.pipeline.rankings import day_task, judged_papers, keep_candidates, keep_ranking
+from paper_assets.pipeline.day_inputs import inputs_by_day, profile_day, profile_queries, query_vectors
+from paper_assets.pipeline.rankings import (
+    RankingWork,
+    day_task,
+    judged_papers,
+    keep_candidates,
+    keep_ranking,
+    ranking_work,
+    with_stored_vectors,
+)
 from paper_assets.profile import Profile, ProfileContent, profile_content
 from paper_assets.ranking.explain import why
 from paper_assets.ranking.rank import rank
@@ -68,6 +76,13 @@ class Day:
             now=NOW,
         )
         return ranking(self.warehouse, as_of, "ann")
+
+    def work(self, now: datetime) -> RankingWork:
+        work = ranking_work(
+            self.warehouse, self.profile, AS_OF, embedder=self.embedder, llm=None, settings=self.settings, now=now
+        )
+        assert work
+        return work
 
     @property
     def stale(self) -> bool:
@@ -288,3 +303,29 @@ def test_vectors_of_the_calibrated_model_are_judged_by_its_usual_cosines(tmp_pat
     day.embedder = replace(day.embedder, name="another-model")
     day.add()
     assert day.ranked().rows.to_pylist()[0]["semantic_relevance"] < known
+
+
+def test_a_list_that_two_processes_compute_at_once_is_stored_once(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["frogs"])
+    inputs = profile_day(day.warehouse, day.profile, AS_OF, settings=day.settings)
+    keep_candidates(day.warehouse, inputs, settings=day.settings)
+    works = [day.work(NOW), day.work(NOW + timedelta(seconds=1))]
+    for work in works:
+        task = with_stored_vectors(day.warehouse, day.profile, work.task, day.embedder)
+        work.store(day.warehouse, task, rank(task, verifier=NOBODY))
+    assert len([*(day.settings.rankings_dir / "ann").glob("*.json")]) == 1
+
+
+def test_interests_are_embedded_for_the_first_list_only_and_a_preview_stores_nothing(tmp_path: Path) -> None:
+    day = Day(tmp_path, primary=["frogs"])
+    queries = profile_queries(day.warehouse, day.profile, settings=day.settings)
+    query_vectors(day.warehouse, queries, day.embedder, keep=False)
+    assert day.warehouse.value("select count(*) from embeddings") == len(TOPICS)
+    day.ranked()
+    day.add(paper(4, "A toad in the marsh"))
+
+    def broken(_: object) -> Any:
+        raise RuntimeError("no model")
+
+    day.embedder = replace(day.embedder, _one=broken, _many=broken, _memory=_Memory())
+    assert day.ranked(as_of=TOMORROW).header["evaluation_method"] == "embedding"

@@ -1,5 +1,6 @@
 """Test that candidates and rankings are replaced as a whole and report the result of a single paper."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -202,3 +203,28 @@ def test_rankings_stored_before_a_dimension_was_added_can_be_explained(tmp_path:
         np.testing.assert_array_equal(scores, stored.rows["final"].to_numpy())
     one = ranking(warehouse, MONDAY, "lab")
     assert why(one.rows.to_pylist()[0], one.header, scored=2)[0].startswith("Place ")
+
+
+def test_days_read_together_are_as_if_read_alone_and_a_broken_one_stops_no_other(
+    warehouse: Warehouse,
+) -> None:
+    keep(warehouse, MONDAY, "p", "a", "b")
+    keep(warehouse, TUESDAY, "p", "c", "a", "b", top=2)
+    keep(warehouse, TUESDAY, "q", "b")
+    keys = [("p", MONDAY), ("q", MONDAY), ("p", TUESDAY), ("q", TUESDAY)]
+    with warehouse.read_together(keys) as opened:
+        for profile, day in (("p", MONDAY), ("p", TUESDAY), ("q", TUESDAY)):
+            assert ranking(opened, day, profile) == ranking(warehouse_alone(opened), day, profile)
+            assert candidates(opened, day, profile) == candidates(warehouse_alone(opened), day, profile)
+        with pytest.raises(NotComputed):
+            ranking(opened, MONDAY, "q")
+        assert ranking_days(opened, "p") == [MONDAY, TUESDAY] and ranking_days(opened, "q") == [TUESDAY]
+    warehouse.run("update ranking_sets set header = '{\"weights\": 1}' where profile = 'q'")
+    with warehouse.read_together(keys) as opened:
+        assert ranking(opened, TUESDAY, "p").rows.num_rows == 3
+        with pytest.raises(TypeError):
+            ranking(opened, TUESDAY, "q")
+
+
+def warehouse_alone(opened: Warehouse) -> Warehouse:
+    return replace(opened, answers=None, days=())
