@@ -185,7 +185,7 @@ def test_the_wheel_without_extras_fetches_embeds_ranks_finds_and_serves_the_page
         run("fetch", "--day", f"{day}", PAPER_ASSETS_ARXIV_URL=arxiv.url, PAPER_ASSETS_REQUEST_INTERVAL="0")
     run("run", "--as-of", f"{day}")
     ((stored, of_model),) = embedded(desk)
-    assert of_model == "all-MiniLM-L6-v2" and stored == len(papers)
+    assert of_model == "all-MiniLM-L6-v2" and stored == len(papers) + 1, "the papers and the interest"
     assert json.loads(run("today", "graphs", "--json").stdout)[0]["papers"][0]["title"].startswith("Traffic")
     assert papers[0].paper_id in run("find", "predicting vehicles on streets", "--json").stdout
     other = {"PAPER_ASSETS_EMBEDDING_MODEL": "all-mpnet-base-v2"}
