@@ -132,11 +132,12 @@ def _database(installation: Installation) -> list[Finding]:
     """Read every row: a damaged part may belong to a table that no command reads for weeks."""
     home, path = installation.settings.home, installation.settings.warehouse_path
     try:
-        if not path.exists():
-            return [_unused("database", "none yet; `paper-assets start --days 7` fetches papers")]
+        path.stat()
         warehouse = Warehouse(path, deadline=5.0)
         damaged = damaged_tables(warehouse)
         counts = {} if damaged else paper_counts(warehouse)
+    except (FileNotFoundError, NotADirectoryError):
+        return [_unused("database", "none yet; `paper-assets start --days 7` fetches papers")]
     except StoreBusy as fault:
         return [_problem("database", str(fault), "close other programs that use it")]
     except PermissionError as fault:

@@ -293,7 +293,9 @@ def unknown_categories(warehouse: Warehouse, categories: Sequence[str]) -> list[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Report the warehouse's content: papers (`undated`: of no known day), vectors by model, rankings by profile."""
+    """Report the warehouse's content: papers (`undated`: of no known day), those with a vector by model, rankings by
+    profile.
+    """
 
     papers: int
     undated: int
@@ -311,7 +313,9 @@ def summary(warehouse: Warehouse) -> Summary:
         [(papers, undated, days, first_day, last_day)] = connection.execute(
             "select count(*), count(*) - count(day), count(distinct day), min(day), max(day) from papers"
         ).fetchall()
-        vectors = connection.execute("select model, count(*) from embeddings group by model order by model").fetchall()
+        vectors = connection.execute(
+            "select model, count(*) from papers join embeddings using (text_hash) group by model order by model"
+        ).fetchall()
         rankings = connection.execute(
             "select profile, count(*), max(day) from ranking_sets group by profile order by profile"
         ).fetchall()

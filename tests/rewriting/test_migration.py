@@ -136,7 +136,7 @@ def test_what_cannot_be_migrated_is_one_clear_line(archive: Archive, old: Path, 
         migrate(to, V1, folder=tmp_path / "broken")
     with (old / "chroma.sqlite3-wal").open("wb") as damaged:
         damaged.truncate(10**11)  # takes no space, but reading it takes minutes
-    with pytest.raises(IndexUnusable, match="holds 100 GB, of which at most 20 are read"):
+    with pytest.raises(IndexUnusable, match=r"holds 100 GB, of which at most \d+ are read"):
         migrate(to, V1, folder=old)
     assert ids_of(archive.warehouse, V2) == []
 
