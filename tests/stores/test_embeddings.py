@@ -18,7 +18,6 @@ from paper_assets.stores.embeddings import (
     vectors_of,
 )
 from paper_assets.stores.paper_merging import merge_papers, replace_day
-from paper_assets.stores.papers import summary
 from paper_assets.stores.warehouse import Warehouse
 from tests.invented_papers import MONDAY, TUESDAY, paper, papers_of
 
@@ -93,7 +92,6 @@ def test_keeping_twice_keeps_the_first(warehouse: Warehouse) -> None:
     keep_vectors(warehouse, ["h", "h"], np.array([first, first]), model="m")
     keep_vectors(warehouse, ["h", "i"], np.array([second, second]), model="m")
     keep_vectors(warehouse, [], np.zeros((0, 2)), model="m")
-    assert summary(warehouse).vectors == {"m": 2}
     assert warehouse.column("select vector[1] from embeddings order by text_hash") == [1, 0]
 
 
@@ -105,7 +103,7 @@ def test_keeping_twice_keeps_the_first(warehouse: Warehouse) -> None:
 def test_a_faulty_vector_is_refused_and_nothing_is_kept(warehouse: Warehouse, rows: list[list[float]]) -> None:
     with pytest.raises(InvalidInput):
         keep_vectors(warehouse, ["h", "i"], np.array(rows), model="m")
-    assert summary(warehouse).vectors == {}
+    assert warehouse.value("select count(*) from embeddings") == 0
 
 
 def test_a_model_keeps_its_number_of_dimensions(warehouse: Warehouse) -> None:
