@@ -61,7 +61,7 @@ PLANTS: Mapping[str, tuple[str, str]] = {
     "ratings are fingerprinted": ("pipeline.preferences", "inputs_of_model"),
     "day's inputs are gathered": ("pipeline.gatekeeper", "profile_day"),
     "candidates are filtered": ("pipeline.gatekeeper", "new_candidates"),
-    "papers are filtered": ("pipeline.rankings", "filter_papers"),
+    "papers are filtered": ("pipeline.rankings", "_judged"),
     "candidates are stored": ("pipeline.gatekeeper", "replace_candidates"),
     "ranking is prepared": ("pipeline.gatekeeper", "ranking_work"),
     "queries are built": ("pipeline.rankings", "profile_queries"),
