@@ -248,6 +248,13 @@ def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str
             connection.execute(f'delete from "{table}" where profile = ?', [name])  # noqa: S608  # a name of ours
         connection.execute("delete from documents where owner = ?", [name])
         forget_unused_texts(connection)
+        # Vectors of its interests and liked papers; those of other profiles' interests are computed again.
+        connection.execute(
+            """
+            delete from embeddings
+            where text_hash not in (select text_hash from retrievable union select text_hash from best_practices)
+            """
+        )
         connection.register("texts_of_profile", pa.table({"text": pa.array(sorted(texts), pa.string())}))
         connection.execute(
             """

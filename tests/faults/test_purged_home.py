@@ -61,6 +61,8 @@ def test_a_profile_deleted_with_everything_leaves_none_of_its_words_in_the_home(
     assert "confirm with --yes" in ranked.refused("profile", "remove", NAME, "--everything")
     assert "Everything of" in ranked.run("profile", "remove", NAME, "--everything", "--yes")
     assert places_of(ranked.folder, WORDS) == []
+    of_no_paper = "select text_hash from embeddings anti join papers using (text_hash)"
+    assert ranked.warehouse.column(of_no_paper) == [], "vectors of its interests"
     assert "ponds are ranked" in (ranked.folder / "data" / "up.log").read_text("utf-8")
     status = ranked.run("status")
     assert "graphs" in status and NAME not in status
