@@ -17,7 +17,7 @@ from paper_assets.errors import InvalidArxivId, InvalidInput
 from paper_assets.paper import Paper, papers_from_table
 from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
-from paper_assets.retrieval.search import Corpus, opened, papers_with_phrases, search
+from paper_assets.retrieval.search import Corpus, Found, opened, papers_with_phrases, search, without_vectors
 from paper_assets.retrieval.search_query import SearchQuery
 from paper_assets.stores.papers import (
     PaperFilters,
@@ -234,20 +234,21 @@ def _best_documents(
     Also the number of documents that were compared.
     """
     by_paper: dict[str, Candidate] = {}
-    compared = 0
+    searched: list[Found] = []
     for data_type in query.data_types:
         k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
         found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, only=only)
-        if found.method == "lexical":
-            notes.append("only words were compared: the embedding model cannot be used")
-        compared += found.matching
+        searched.append(found)
         ways[found.way] = None
         floor = corpus.config.floors[found.method]
         for candidate in found.candidates:
             held = by_paper.get(candidate.source_id)
             if candidate.score >= floor and (held is None or candidate.score > held.score):
                 by_paper[candidate.source_id] = candidate
-    return sorted(by_paper.values(), key=lambda each: (-each.score, each.source_id))[:wanted], compared
+    if note := without_vectors(searched, model=corpus.embedder is not None):
+        notes.append(note)
+    best = sorted(by_paper.values(), key=lambda each: (-each.score, each.source_id))[:wanted]
+    return best, sum(found.matching for found in searched)
 
 
 def _shown(

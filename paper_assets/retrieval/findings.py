@@ -10,11 +10,10 @@ from itertools import combinations
 
 from paper_assets.retrieval.merge import Candidate, Drop
 from paper_assets.retrieval.plan import Plan
-from paper_assets.retrieval.search import Found
+from paper_assets.retrieval.search import Found, without_vectors
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Where
-from paper_assets.stores.embeddings import UNEMBEDDED
 
 _log = logging.getLogger(__name__)
 
@@ -129,7 +128,7 @@ def warnings_of(
     """Warn of documents without vectors, without dates, with cut texts, and of a side in which everything is weak."""
     each = list(found)
     parts = [
-        _without_vectors(each, model=model),
+        without_vectors(each, model=model),
         _undated(sum(one.undated for one in each)),
         _weak([scores[document.doc_id] for document in documents], {one.method for one in each}, config),
         _cut(documents, cut),
@@ -154,16 +153,6 @@ def overlap_warnings(findings: Sequence[Findings], plan: Plan) -> tuple[Findings
                 "does not separate for from against; give the sides a stance (supports, contradicts) instead of a query"
             )
     return tuple(replace(each, warnings=(*each.warnings, *overlaps.get(each.side, ()))) for each in findings)
-
-
-def _without_vectors(found: Sequence[Found], *, model: bool) -> str | None:
-    if not model:
-        return "the embedding model cannot be used, so only words were compared"
-    without, matching = sum(one.unembedded for one in found), sum(one.matching for one in found)
-    if not without:
-        return None
-    how = "and were compared by words alone; `paper-assets run` embeds them"
-    return f"{without:,} of {matching:,} documents {UNEMBEDDED} {how}"
 
 
 def _undated(count: int) -> str | None:

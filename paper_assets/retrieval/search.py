@@ -35,6 +35,7 @@ from paper_assets.stores.documents import (
     condition_of,
     count_matching_documents,
 )
+from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.vectors import nearest
 from paper_assets.stores.warehouse import Warehouse, value_of
 from paper_assets.stores.word_index import holders_of
@@ -106,6 +107,17 @@ class _Matching:
     @property
     def embedded(self) -> NDArray[np.bool_]:
         return self.places.is_valid().to_numpy()
+
+
+def without_vectors(found: Sequence[Found], *, model: bool) -> str | None:
+    """Say in a sentence which documents were compared by their words only (R8); None if none were."""
+    if not model:
+        return "the embedding model cannot be used, so only words were compared"
+    without, matching = sum(one.unembedded for one in found), sum(one.matching for one in found)
+    if not without:
+        return None
+    how = "and were compared by words alone; `paper-assets run` embeds them"
+    return f"{without:,} of {matching:,} documents {UNEMBEDDED} {how}"
 
 
 def search(

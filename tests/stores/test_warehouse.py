@@ -207,7 +207,8 @@ def test_a_full_disk_leaves_no_half_made_warehouse(tmp_path: Path, free: int) ->
 def test_the_summary_counts_what_is_there(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb", deadline=5)
     replace_day(warehouse, MONDAY, [paper("a", MONDAY), paper("b", TUESDAY), paper("c", None)])
-    keep_vectors(warehouse, ["h"], np.array([[1.0, 0.0]]), model="m")
+    [of_paper] = warehouse.column("select text_hash from papers where paper_id = 'a'")
+    keep_vectors(warehouse, [of_paper, "of an interest"], np.array([[1.0, 0.0], [0.0, 1.0]]), model="m")
     for day in (MONDAY, TUESDAY):
         replace_ranking(warehouse, day, "vision", ranking_schema().empty_table(), {}, inputs="x")
     found = summary(warehouse)
