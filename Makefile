@@ -63,7 +63,7 @@ bench: $(VENV)/installed  ## compare every stage with its baseline in one table;
 
 scale-test: $(VENV)/installed  ## test a Dask cluster, PostgreSQL and a Chroma server on loopback at full size; ten minutes
 	$(call install,-e '.[cluster$(COMMA)postgres]')
-	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster tests/stores/test_vectors_server.py -v --timeout 3600
+	SCALE=full $(BIN)/python -m pytest tests/scale tests/cluster -v --timeout 3600
 
 LLM := .llm-server
 llm-test: $(VENV)/installed $(LLM)/installed  ## ask a real small model (SmolLM2-135M on llama.cpp) from every part that uses one

@@ -132,6 +132,11 @@ def test_every_module_in_a_command_exists() -> None:
     assert wrong_in(missing) == {}
 
 
+def test_the_tests_that_the_makefile_names_exist() -> None:
+    named = set(re.findall(r"tests/[\w/.]+", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert named and [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_every_make_target_named_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
 
