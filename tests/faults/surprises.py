@@ -94,7 +94,11 @@ SMALL = ("profile is stored", "ratings are fingerprinted", "papers are ranked", 
 SOFT = frozenset({"paper is shown", "delivery is planned", *OUTSIDE_STEPS})
 # Dagster makes what is out of date, and here no profile has questions or rewrites.
 BY_DAGSTER = (
-    *(plant for plant in PLANTS if plant not in ("questions are answered", "rewrites are opened")),
+    *(
+        plant
+        for plant in PLANTS
+        if plant not in ("questions are answered", "rewrites are opened", "rewrites are chosen")
+    ),
     *OUTSIDE_STEPS,
 )
 SMALL_BY_DAGSTER = ("papers are ranked", "ratings are read")
