@@ -156,7 +156,7 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
 
 
 def _opened(dagster_home: Path) -> dg.DagsterInstance:
-    keep_engines(stay_open=True)
+    keep_engines()
     try:
         with server_errors_explained(os.environ):
             instance = dg.DagsterInstance.get()

@@ -3,15 +3,12 @@
 import ast
 import inspect
 import re
-import sqlite3
 from importlib import import_module
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
 from paper_assets.defs import dagster_internals
-from paper_assets.defs.instance import open_instance
 
 PACKAGE = Path(dagster_internals.__file__).parents[1]
 ONLY = "defs/dagster_internals.py"
@@ -41,14 +38,3 @@ def test_a_code_server_starts_its_runs_from_a_process_that_has_imported_the_defi
     vars(one)["_mp_ctx"] = "the context of a server that was started before"
     dagster_internals.fork_runs(["json"])
     assert one._mp_ctx.get_start_method() == "forkserver"
-
-
-def test_files_that_stay_open_show_other_processes_each_event_at_once(tmp_path: Path) -> None:
-    with open_instance(tmp_path) as instance:
-        for day in ("2026-03-02", "2026-03-03"):
-            instance.report_runless_asset_event(dg.AssetMaterialization("papers", partition=day))
-            index = tmp_path / "history" / "runs" / "index.db"
-            assert index.with_name("index.db-wal").exists(), "the last one that closes the file removes its log"
-            with sqlite3.connect(index) as other:
-                rows = other.execute("select partition from event_logs").fetchall()
-            assert (day,) in rows
