@@ -17,6 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
+
+import dagster as dg
 
 from paper_assets.defs.abandoned_runs import fail_abandoned_runs
 from paper_assets.defs.dagster_internals import keep_engines
@@ -31,6 +34,8 @@ _DAEMON = "--daemon"  # first argument of the process that is the daemon
 _MODULE = "paper_assets.definitions"
 _WORKSPACE = ".services.yaml"  # in DAGSTER_HOME
 _SERVICES = ".services"  # in DAGSTER_HOME; its lock is held by one `make dev`
+_CLOCK_TOLERANCE = 60.0  # seconds
+_TICK_TIMES = ("last_tick_timestamp", "last_tick_start_timestamp", "last_tick_success_timestamp")
 _SERVER_STARTS_WITHIN = 120.0  # seconds; on a busy machine importing the graph takes half a minute
 _POLL = 0.2  # seconds
 
@@ -119,7 +124,23 @@ def _only_services(dagster_home: Path) -> Iterator[None]:
                     "PAPER_ASSETS_HOME to other folders"
                 ) from None
             fail_abandoned_runs(instance)
+            forget_future_ticks(instance, now=time.time() + _CLOCK_TOLERANCE)
         yield
+
+
+def forget_future_ticks(instance: dg.DagsterInstance, *, now: float) -> list[str]:
+    """Remove the times of ticks that are later than `now` (seconds since 1970); return the names of their sensors.
+
+    After the clock was set back Dagster evaluates no sensor until it passes the last tick.
+    """
+    found = []
+    for state in instance.all_instigator_state():
+        data: Any = state.instigator_data
+        future = {name: None for name in _TICK_TIMES if (getattr(data, name, None) or 0.0) > now}
+        if future:
+            instance.update_instigator_state(state.with_data(data._replace(**future)))
+            found.append(state.name)
+    return found
 
 
 if __name__ == "__main__":

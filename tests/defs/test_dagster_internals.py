@@ -7,8 +7,20 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from dagster._core.remote_origin import (
+    RegisteredCodeLocationOrigin,
+    RemoteInstigatorOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    SensorInstigatorData,
+)
 
-from paper_assets.defs import dagster_internals
+from paper_assets.defs import dagster_internals, services
+from paper_assets.defs.instance import open_instance
 
 PACKAGE = Path(dagster_internals.__file__).parents[1]
 ONLY = "defs/dagster_internals.py"
@@ -38,3 +50,21 @@ def test_a_code_server_starts_its_runs_from_a_process_that_has_imported_the_defi
     vars(one)["_mp_ctx"] = "the context of a server that was started before"
     dagster_internals.fork_runs(["json"])
     assert one._mp_ctx.get_start_method() == "forkserver"
+
+
+def test_ticks_in_the_future_are_forgotten_after_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with open_instance(tmp_path) as instance:
+        for name, time in (("behind", 5_000.0), ("usual", 500.0)):
+            data = SensorInstigatorData(last_tick_timestamp=time, last_tick_start_timestamp=time, cursor="kept")
+            origin = RemoteInstigatorOrigin(RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("here"), "all"), name)
+            instance.add_instigator_state(
+                InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.RUNNING, data)
+            )
+        assert services.forget_future_ticks(instance, now=1_000.0) == ["behind"]
+        states = {state.name: state.sensor_instigator_data for state in instance.all_instigator_state()}
+        assert states["behind"] is not None and states["usual"] is not None
+        assert states["behind"].last_tick_start_timestamp is None and states["behind"].cursor == "kept"
+        assert states["usual"].last_tick_start_timestamp == 500.0
