@@ -94,7 +94,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """One run of the step: what was made, and what failed.
+    """One run of the step: its new candidates and rankings by partition, and its failures.
 
     Of a day the profiles are read together. As in `make_each`, a profile's later days depend on its earlier ones, a
     failure stops no other profile, and after one of `STOPS_ALL` nothing more is tried.

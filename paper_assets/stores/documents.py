@@ -375,30 +375,28 @@ def retrievals_of(warehouse: Warehouse, day: date, profile: str) -> list[dict[st
 
 
 def _answers_of(warehouse: Warehouse, keys: Sequence[Key]) -> dict[Key, str]:
-    rows = warehouse.rows(
-        """
-        with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
-        select profile, day, answers
-        from retrieval_sets
-        join asked using (day, profile)
-        """,
-        {"days": [day for _, day in keys], "profiles": [profile for profile, _ in keys]},
-    )
-    return {(profile, day): answers for profile, day, answers in rows}
+    stored = _of_retrievals(warehouse, "answers", [(day, profile) for profile, day in keys])
+    return {(profile, day): answers for (day, profile), answers in stored.items()}
 
 
 def inputs_of_retrievals(warehouse: Warehouse, keys: Collection[tuple[date, str]]) -> dict[tuple[date, str], str]:
     """Return the fingerprints of the inputs of stored answers by day and profile, for the `keys` that have any."""
+    return _of_retrievals(warehouse, "inputs", keys)
+
+
+def _of_retrievals(
+    warehouse: Warehouse, column: str, keys: Collection[tuple[date, str]]
+) -> dict[tuple[date, str], str]:
     rows = warehouse.rows(
-        """
+        f"""
         with asked as (select unnest($days::date[]) as day, unnest($profiles::varchar[]) as profile)
-        select day, profile, inputs
+        select day, profile, {column}
         from retrieval_sets
         join asked using (day, profile)
-        """,
+        """,  # noqa: S608  # a name of ours
         {"days": [day for day, _ in keys], "profiles": [profile for _, profile in keys]},
     )
-    return {(day, profile): inputs for day, profile, inputs in rows}
+    return {(day, profile): value for day, profile, value in rows}
 
 
 def retrieval_inputs(warehouse: Warehouse, day: date, profile: str) -> str | None:
