@@ -14,13 +14,13 @@ import pytest
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper, embedded_text, paper_from_mapping, paper_to_mapping
 from paper_assets.paper_id import split_arxiv_id
-from paper_assets.profile import Profile, load_profile, profile_folders
+from paper_assets.profile import Profile, load_profile
 from paper_assets.ranking.gatekeeper import Embed
 from paper_assets.settings import load_settings
 from paper_assets.sources.paper_fields import code_url, is_withdrawn
+from tests.example_profiles import FOLDERS, PROFILES
 from tests.ranking.calling import called
 
-PROFILES = Path(__file__).parent.parent / "profiles"
 LAST_DAY = date(2026, 3, 13)
 
 
@@ -38,7 +38,7 @@ def papers(lines: list[Paper]) -> dict[str, Paper]:
 
 @pytest.fixture(scope="module")
 def profiles() -> dict[str, Profile]:
-    return {folder.name: load_profile(folder) for folder in profile_folders(PROFILES)}
+    return {folder.name: load_profile(folder) for folder in FOLDERS}
 
 
 def test_a_few_dozen_papers_are_in_the_file_once_for_each_version(lines: list[Paper]) -> None:

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.desk import Desk
+from tests.example_profiles import copied
 from tests.invented_cross_encoder import tiny_cross_encoder
 from tests.mcp.raw_host import raw_host
 from tests.page.invented_desk import served
 
-ROOT = Path(__file__).parent.parent.parent
 LISTENS = "a process listens"
 OURS = re.compile(rf"{LISTENS}|127\.0\.0\.1|localhost|::1|None|/[\w./-]+")  # a path is a socket between processes
 LISTENER = """
@@ -72,8 +72,7 @@ def test_no_command_that_needs_no_network_asks_for_anybody(
     tmp_path: Path, environ: dict[str, str], strangers: Callable[[], set[str]]
 ) -> None:
     desk = Desk(tmp_path / "desk")
-    desk.folder.mkdir()
-    environ |= {"PAPER_ASSETS_PROFILES": str(ROOT / "profiles")}
+    copied(desk.folder / "profiles")
     desk.run("demo", **environ)
     plan = {"rewritten_question": "evidence for contested topics", "generation_required": True}
     with raw_host(desk, **environ) as host:

@@ -11,6 +11,7 @@ from paper_assets.defs.assets import ASSETS
 from paper_assets.interfaces.cli.graph import next_commands
 from paper_assets.interfaces.cli.terminal import program_as_called
 from tests.desk import Desk
+from tests.example_profiles import copied
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -22,7 +23,8 @@ def listed(text: str) -> list[str]:
 def test_getting_started_shows_what_the_demo_prints(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     shown = page.split("<!-- demo output -->")[1].split("<!-- /demo output -->")[0]
-    output = Desk(tmp_path).run("demo", PAPER_ASSETS_PROFILES=str(ROOT / "profiles"))
+    copied(tmp_path / "profiles")
+    output = Desk(tmp_path).run("demo")
     assert len(levels(output)) == len(reasons(output)) == 10  # two lists; the page shows the first
     printed = output.split("\n\n")[0]
     assert headline(printed) == headline(shown)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paper_assets.errors import InvalidInput, InvalidProfile
-from paper_assets.profile import load_profile, profile_folders
+from paper_assets.profile import load_profile
 from paper_assets.retrieval.plan import (
     Plan,
     Side,
@@ -22,8 +22,8 @@ from paper_assets.retrieval.plan import (
 )
 from paper_assets.settings import RetrievalConfig, load_settings
 from paper_assets.stores.documents import condition_of
+from tests.example_profiles import FOLDERS
 
-PROFILES = Path(__file__).parent.parent.parent / "profiles"
 SETTINGS = load_settings({}, Path("/nowhere"))
 
 
@@ -177,9 +177,7 @@ def test_the_invalid_one_of_several_plans_is_named_by_its_position() -> None:
 
 
 def test_the_questions_of_the_bundled_profiles_are_plans() -> None:
-    folders = profile_folders(PROFILES)
-    assert folders
-    for folder in folders:
+    for folder in FOLDERS:
         asked = questions_of(load_profile(folder), SETTINGS)
         assert len(asked) >= 2
         assert all(len(each.sides) >= 2 and not each.notes for each in asked)
