@@ -14,6 +14,7 @@ from typing import Any, Literal
 Level = Literal["primary", "secondary", "exploratory"]
 Kind = Literal["topic", "author", "category", "institution"]
 BRACKET = re.compile(r"\s*\(([^()]*)\)")
+_ONES, _THOSE = re.compile(r"(?<=\w )ones$"), re.compile(r"^(?:only )?those(?= (?:for|of|in|on|with|without|that)\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,11 @@ class Found:
     codes: dict[str, bool] = field(default_factory=dict)
 
     def add(self, topic: str, mode: Mode, *, context: bool = False) -> None:
-        """Add a topic once; an exclusion replaces a wish in the same words."""
+        """Add a topic once; an exclusion replaces a wish in the same words. "Small ones" are those of the one before."""
+        if self.topics:
+            *_, (before, _, _) = self.topics.values()
+            topic = _ONES.sub(lambda _: re.split(r"\s(?:for|of|in|on|with|to)\s", before)[-1], topic)
+            topic = _THOSE.sub(lambda _: before, topic)
         key = topic.casefold()
         if key not in self.topics or (not mode.wanted and self.topics[key][1].wanted):
             self.topics[key] = topic, mode, context
