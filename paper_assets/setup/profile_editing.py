@@ -1,4 +1,4 @@
-"""Create, edit, rename, duplicate, remove and restore profiles: one implementation for the command line and the page.
+"""Create, edit, remove and restore profiles: one implementation for the command line and the page.
 
 A removed profile is moved to the folder `.removed` beside the profiles and kept there for `KEPT_DAYS` days. Its ratings
 and lists stay in the warehouse until then, so that a restored profile has them again; afterwards, or at once where the
@@ -33,9 +33,7 @@ from paper_assets.stores.profiles import (
     file_version,
     forget_profile_of_people,
     is_known_profile,
-    move_profile_of_people,
     people_file,
-    rename_stored_profile,
     texts_of_one_profile,
     texts_within,
     write_json,
@@ -49,7 +47,6 @@ _LONG_AGO = "19700101T0000"  # of a folder that is being deleted: it cannot be r
 _DEADLINE = 10.0  # seconds to wait for another editor
 _MOST_FROM_LIBRARY = 50  # liked papers written into a profile that has nothing else
 _MOST_NAMED = 5  # papers in a note
-_NOT_COPIED = ("delivery.json",)  # a copy must not send mail before its reader asks for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,49 +150,6 @@ def _with_library(created: Created, place: Place, library: Sequence[Entry], *, n
     imported = import_library(place.warehouse, created.name, library, now=now, profiles_dir=place.profiles_dir)
     notes = (*created.notes, *(f"left out: {line}" for line in imported.left_out))
     return replace(created, imported=imported, notes=notes)
-
-
-def rename_profile(place: Place, name: str, new_name: str) -> Path:
-    """Rename a profile together with its ratings, lists and the people who may see it; return its new folder.
-
-    Raises InvalidInput, InvalidProfile, StoreBusy, StoreUnwritable.
-    """
-    folder = existing_profile(place, name)
-    new = check_name(new_name, taken=profile_names(place))
-    if is_known_profile(place.warehouse, new):
-        raise InvalidInput(f"there are ratings or lists of a former profile {new!r}; choose another name")
-    target = place.profiles_dir / new
-    with _editing(place):
-        _refuse_occupied(target)
-        folder.rename(target)
-        try:
-            rename_stored_profile(place.warehouse, name, new)
-        except BaseException:
-            target.rename(folder)
-            raise
-    move_profile_of_people(people_file(place.home), name, new)
-    return target
-
-
-def duplicate_profile(place: Place, name: str, new_name: str) -> Path:
-    """Copy a profile's files under another name; ratings and lists are not copied, and the copy sends no digests.
-
-    Raises InvalidInput, InvalidProfile, StoreUnwritable.
-    """
-    folder = existing_profile(place, name)
-    copy_name = check_name(new_name, taken=profile_names(place))
-    target = place.profiles_dir / copy_name
-    with _editing(place):
-        _refuse_occupied(target)
-        new = place.profiles_dir / REMOVED / f"new-{copy_name}"
-        shutil.rmtree(new, ignore_errors=True)
-        try:
-            make_private_folder(new.parent)
-            shutil.copytree(folder, new, ignore=shutil.ignore_patterns(*_NOT_COPIED, ".*"))
-            new.rename(target)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-    return target
 
 
 def remove_profile(place: Place, name: str, *, now: datetime) -> RemovedProfile:

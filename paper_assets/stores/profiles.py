@@ -162,17 +162,6 @@ def remove_person(file: Path, name: str) -> None:
     _write(file, left, version)
 
 
-def move_profile_of_people(file: Path, profile: str, new_name: str) -> None:
-    """Rename a profile for everyone with access to it. Raises InvalidInput, StoreUnwritable."""
-    version, people = file_version(file), read_people(file)
-    if any(profile in person.profiles for person in people):
-        moved = [
-            replace(person, profiles=frozenset(new_name if each == profile else each for each in person.profiles))
-            for person in people
-        ]
-        _write(file, moved, version)
-
-
 def forget_profile_of_people(file: Path, profile: str) -> None:
     """Take a profile away from everyone; who has none left loses access. Raises InvalidInput, StoreUnwritable."""
     version, people = file_version(file), read_people(file)
@@ -224,16 +213,6 @@ def _write(file: Path, people: Sequence[Person], version: str) -> None:
     except OSError as fault:
         raise StoreUnwritable(f"{file.parent} cannot be made: {fault.strerror}") from None
     write_json(file, record, version=version, turns=file.with_name("people-edited"))
-
-
-def rename_stored_profile(warehouse: Warehouse, name: str, new_name: str) -> None:
-    """Give a profile's ratings, lists and results another name, all of them or none. Raises StoreBusy."""
-    if not is_present(warehouse.path):
-        return
-    with warehouse.writing() as connection:
-        for table in _tables_of_profiles(connection):
-            connection.execute(f'update "{table}" set profile = ? where profile = ?', [new_name, name])  # noqa: S608
-        connection.execute("update documents set owner = ? where owner = ?", [new_name, name])
 
 
 def delete_stored_profile(warehouse: Warehouse, name: str, texts: Collection[str]) -> None:

@@ -209,25 +209,18 @@ def test_the_address_of_a_profile_that_does_not_exist_offers_to_make_it(desk: De
     assert impossible.status_code == 404 and "/welcome?name=aaa" not in impossible.text
 
 
-def test_profiles_are_renamed_duplicated_removed_and_restored(desk: Desk, client: TestClient) -> None:
-    desk.profile("traffic", {"interests": {"primary": ["traffic"]}})
-    client.post("/p/traffic/duplicate", data={"token": TOKEN, "new_name": "roads"})
-    shown = client.post("/p/traffic/rename", data={"token": TOKEN, "new_name": "roads"})
-    assert "Could not rename traffic: " in shown.text
-    client.post("/p/traffic/rename", data={"token": TOKEN, "new_name": "cars"})
-    assert (
-        "cars-2 is a copy of cars" in client.post("/p/cars/duplicate", data={"token": TOKEN, "new_name": "cars"}).text
-    )
+def test_profiles_are_renamed_removed_and_restored(desk: Desk, client: TestClient) -> None:
+    content = {"interests": {"primary": ["traffic"]}}
+    desk.profile("roads", content)
     shown = client.post("/p/roads/remove", data={"token": TOKEN})
     assert "Profile roads is removed" in shown.text
     assert "Restore roads" in shown.text
-    assert desk.content("cars")["interests"] == {"primary": ["traffic"]}
     assert not (desk.folder / "profiles" / "roads").exists()
     assert "Profile roads is restored" in client.post("/p/roads/restore", data={"token": TOKEN}).text
-    assert desk.content("roads") == desk.content("cars")
-    shown = client.post("/p/cars/rename", data={"token": TOKEN, "new_name": "Cars & Co"})
-    assert "The profile is now called Cars &amp; Co" in shown.text
-    assert desk.content("cars") == {**desk.content("roads"), "title": "Cars & Co"}
+    shown = client.post("/p/roads/rename", data={"token": TOKEN, "new_name": "Roads & Co"})
+    assert "The profile is now called Roads &amp; Co" in shown.text
+    assert desk.content("roads") == {**content, "title": "Roads & Co"}
+    assert "name needs a letter" in client.post("/p/roads/rename", data={"token": TOKEN, "new_name": " "}).text
     deleted = client.post("/p/roads/remove", data={"token": TOKEN, "everything": "yes"}).text
     assert "Everything of roads is deleted" in deleted and "Restore roads" not in deleted
     assert not list((desk.folder / "profiles").rglob("*roads*"))

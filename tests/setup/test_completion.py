@@ -44,7 +44,7 @@ def test_there_is_a_script_for_each_shell(tmp_path: Path, shell: str) -> None:
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash on this machine")
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("pro", ["profile"]), ("profile re", ["read", "remove", "rename", "restore"]), ("start --d", ["--days"])],
+    [("pro", ["profile"]), ("profile re", ["read", "remove", "restore"]), ("start --d", ["--days"])],
 )
 def test_bash_completes_commands_and_options(tmp_path: Path, words: str, expected: list[str]) -> None:
     """Source the script in a real bash and complete a line, as Tab does."""

@@ -29,12 +29,10 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
     assert desk.content("speech")["interests"] == {"primary": ["speech recognition"], "papers": ["2501.12345"]}
     desk.run("profile", "edit", "speech", "--interest", "speaker diarization", "--category", "cs.sd")
     assert "cs.SD Sound" in desk.run("profile", "show", "speech")
-    desk.run("profile", "rename", "speech", "voices")
-    desk.run("profile", "duplicate", "voices", "more-voices")
-    assert [each["name"] for each in json.loads(desk.run("profile", "list", "--json"))] == ["more-voices", "voices"]
-    assert "profile restore voices" in desk.run("profile", "remove", "voices", "--yes")
-    assert "voices" in desk.run("profile", "list", "--removed")
-    desk.run("profile", "restore", "voices")
+    assert [each["name"] for each in json.loads(desk.run("profile", "list", "--json"))] == ["speech"]
+    assert "profile restore speech" in desk.run("profile", "remove", "speech", "--yes")
+    assert "speech" in desk.run("profile", "list", "--removed")
+    desk.run("profile", "restore", "speech")
     assert "speaker diarization" in desk.run("profile", "list")
     interests = ["word " * 200, *(f"topic {number}" for number in range(40))]
     desk.profile("many", json.dumps({"interests": {"primary": interests}}))
@@ -52,7 +50,6 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
         (["new", "a", "--interest", "x", "--category", "cs.Q"], "'cs.Q' is not a category of arXiv"),
         (["new", "a", "--library", "nowhere.bib"], "nowhere.bib"),
         (["show", "a"], "there is no profile 'a'"),
-        (["rename", "a", "b"], "there is no profile 'a'"),
         (["remove", "a"], "there is no profile 'a'"),
         (["restore", "a"], "there is no removed profile 'a'"),
     ],

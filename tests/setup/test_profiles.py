@@ -16,23 +16,17 @@ from paper_assets.setup.profile_editing import (
     add_to_profile,
     create_profile,
     delete_profile,
-    duplicate_profile,
     expired_profiles,
     profile_names,
     remove_profile,
     removed_profiles,
-    rename_profile,
     restore_profile,
 )
-from paper_assets.stores.feedback import NewRating, append_ratings, last_ratings
+from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.profiles import (
-    add_person,
     delete_stored_profile,
-    people_file,
-    read_people,
-    rename_stored_profile,
 )
 from paper_assets.stores.warehouse import Warehouse
 from tests.desk import paper
@@ -113,28 +107,7 @@ def test_adding_to_a_profile_is_idempotent(place: Place) -> None:
     assert content.feed.categories == ["cs.DS"]
 
 
-def test_a_renamed_profile_keeps_its_ratings_and_its_people(place: Place) -> None:
-    create_profile(place, DRAFT, now=NOW)
-    append_ratings(
-        place.warehouse, "graphs", [NewRating(paper_id="1", rating="worth")], given_in="command line", now=NOW
-    )
-    add_person(people_file(place.home), "ada", ["graphs"])
-    rename_profile(place, "graphs", "networks")
-    assert profile_names(place) == ["networks"]
-    assert rated(place, "networks") == ["1"]
-    assert rated(place, "graphs") == []
-    assert read_people(people_file(place.home))[0].profiles == {"networks"}
-
-
-def test_a_rename_never_mixes_two_profiles_ratings(place: Place) -> None:
-    create_profile(place, DRAFT, now=NOW)
-    append_ratings(place.warehouse, "old", [NewRating(paper_id="1", rating="worth")], given_in="command line", now=NOW)
-    with pytest.raises(InvalidInput, match="former profile 'old'"):
-        rename_profile(place, "graphs", "old")
-    assert profile_names(place) == ["graphs"]
-
-
-def test_every_table_with_a_profile_is_renamed_and_emptied_of_it(tmp_path: Path) -> None:
+def test_every_table_with_a_profile_is_emptied_of_it(tmp_path: Path) -> None:
     warehouse = stored_warehouse(tmp_path / "warehouse.duckdb")
 
     def naming(name: str) -> set[str]:
@@ -143,10 +116,9 @@ def test_every_table_with_a_profile_is_renamed_and_emptied_of_it(tmp_path: Path)
             return {table for (table,) in rows if f"'{name}'" in repr(connection.table(table).fetchall())}
 
     held = naming(PROFILE)
-    rename_stored_profile(warehouse, PROFILE, "other-name")
-    assert (naming(PROFILE), naming("other-name")) == (set(), held) and len(held) > 12
-    delete_stored_profile(warehouse, "other-name", [])
-    assert naming("other-name") == set()
+    assert len(held) > 12
+    delete_stored_profile(warehouse, PROFILE, [])
+    assert naming(PROFILE) == set()
 
 
 def test_deleting_a_profile_keeps_paid_answers_that_do_not_repeat_its_own_words(place: Place) -> None:
@@ -158,14 +130,6 @@ def test_deleting_a_profile_keeps_paid_answers_that_do_not_repeat_its_own_words(
     keep_answers(place.warehouse, {text: json.dumps(text) for text in texts}, model="m")
     assert "quokka optics" in delete_profile(place, "graphs", ())
     assert set(known_answers(place.warehouse, texts)) == {*texts} - {"Quokka Optics helps"}
-
-
-def test_a_copy_has_the_questions_but_sends_nothing(place: Place) -> None:
-    folder = create_profile(place, DRAFT, now=NOW).folder
-    (folder / "questions.json").write_text("[]", encoding="utf-8")
-    (folder / "delivery.json").write_text("{}", encoding="utf-8")
-    copy = duplicate_profile(place, "graphs", "graphs-2")
-    assert sorted(each.name for each in copy.iterdir()) == ["profile.json", "questions.json"]
 
 
 def test_a_removed_profile_can_be_restored_for_thirty_days_and_is_then_deleted(place: Place) -> None:

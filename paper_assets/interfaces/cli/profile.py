@@ -317,20 +317,6 @@ def remove(
 
 
 @profile.command()
-def rename(name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Its new name.")]) -> None:
-    """Rename a profile, with its ratings and lists."""
-    say(f"Profile {name} is now {profile_editing.rename_profile(_place(), name, new_name).name}.")
-
-
-@profile.command()
-def duplicate(
-    name: Name, new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", help="Name of the copy.")]
-) -> None:
-    """Copy a profile under another name. Ratings are not copied, and the copy sends no digests."""
-    say(f"{profile_editing.duplicate_profile(_place(), name, new_name)} is a copy of {name}.")
-
-
-@profile.command()
 def restore(
     name: Name, as_name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Another name for it.")] = None
 ) -> None:

@@ -66,7 +66,6 @@ OPERATOR_ROUTES: tuple[tuple[str, View | None, View | None], ...] = (
     ("/work/leave-example", None, background_commands.leave_example),
     ("/work/stop", None, background_commands.stop_work),
     ("/p/{profile}/rename", None, welcome.rename),
-    ("/p/{profile}/duplicate", None, welcome.duplicate),
     ("/p/{profile}/remove", None, welcome.remove),
     ("/p/{profile}/restore", None, welcome.restore),
     ("/p/{profile}/health", overview.show_health, None),

@@ -1,4 +1,4 @@
-"""Make a profile in one form, and rename, duplicate, remove or restore one. Everything works without scripts.
+"""Make a profile in one form, and rename, remove or restore one. Everything works without scripts.
 
 The preview shows what the draft finds among the stored papers. While the first profile is written, the newest papers of
 the proposed categories are fetched; what is typed is not stored until the profile is made.
@@ -35,7 +35,7 @@ from paper_assets.interfaces.page.liked_form import (
 )
 from paper_assets.interfaces.page.profile_form import cost_of_reading, read_file, reading_of
 from paper_assets.interfaces.removal import remove_everything
-from paper_assets.profile import LONGEST_TITLE, PROFILE_NAME, language_notes
+from paper_assets.profile import LONGEST_TITLE, language_notes
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import (
     all_categories,
@@ -48,7 +48,6 @@ from paper_assets.setup.categories import (
 from paper_assets.setup.draft import (
     LikedWork,
     ProfileDraft,
-    free_name,
     named,
     split_lines,
 )
@@ -62,6 +61,7 @@ from paper_assets.setup.matches import (
 )
 from paper_assets.stores.papers import latest_day
 from paper_assets.stores.profiles import write_json
+from paper_assets.text.cleaning import one_line
 from paper_assets.text.numbers import count_of
 from paper_assets.text.sentences import cut_with_ellipsis
 from paper_assets.text.statements import LONGEST_STATEMENT, Reading, read_statement
@@ -219,38 +219,19 @@ def add_papers(request: Request) -> Response:
 
 
 def rename(request: Request) -> Response:
-    """Give a profile another title; one without a title is renamed with its ratings and lists if the name allows it."""
-    name, new_name = _managed(request)
-    desk = desk_of(request)
-    try:
-        if desk.title_of(name) != name or not PROFILE_NAME.fullmatch(new_name):
-            file, record, version = read_file(desk, name)
-            title = " ".join(new_name.split())[:LONGEST_TITLE]
-            if not title:
-                raise InvalidInput("a name needs a letter")
-            write_json(file, {**record, "title": title}, version=version, turns=desk.editing)
-            return redirect_with_note(request, "/?all=1", f"The profile is now called {title}.")
-        profile_editing.rename_profile(place_of(desk_of(request)), name, new_name)
-    except InvalidInput as fault:
-        return redirect_with_note(request, "/?all=1", f"Could not rename {name}: {fault}.")
-    return redirect_with_note(request, "/?all=1", f"Profile {name} is now {new_name}.")
-
-
-def duplicate(request: Request) -> Response:
-    """Copy a profile under another name, or under a free one if its own is given."""
-    name, new_name = _managed(request)
-    place = place_of(desk_of(request))
-    new_name = free_name(name, profile_editing.profile_names(place)) if new_name == name else new_name
-    try:
-        profile_editing.duplicate_profile(place, name, new_name)
-    except InvalidInput as fault:
-        return redirect_with_note(request, "/?all=1", f"Could not duplicate {name}: {fault}.")
-    return redirect_with_note(request, "/?all=1", f"{new_name} is a copy of {name}.")
+    """Give a profile another title; its folder keeps its name."""
+    desk, profile = desk_of(request), profile_of(request)
+    title = one_line(str(request.state.form.get("new_name", "")))[:LONGEST_TITLE]
+    if not title:
+        raise InvalidInput("a name needs a letter")
+    file, record, version = read_file(desk, profile)
+    write_json(file, {**record, "title": title}, version=version, turns=desk.editing)
+    return redirect_with_note(request, "/?all=1", f"The profile is now called {title}.")
 
 
 def remove(request: Request) -> Response:
     """Remove a profile; it is kept for 30 days, unless everything of it is to be deleted."""
-    name, _ = _managed(request)
+    name = str(request.path_params["profile"])
     if request.state.form.get("everything"):
         desk = desk_of(request)
         left = remove_everything(desk.settings, desk.environ, name)
@@ -263,7 +244,7 @@ def remove(request: Request) -> Response:
 
 def restore(request: Request) -> Response:
     """Bring back a removed profile."""
-    name, _ = _managed(request)
+    name = str(request.path_params["profile"])
     profile_editing.restore_profile(place_of(desk_of(request)), name, now=now())
     return redirect_with_note(request, "/?all=1", f"Profile {name} is restored.")
 
@@ -278,10 +259,6 @@ def place_of(desk: Desk) -> profile_editing.Place:
 def removed_of(desk: Desk, at: datetime) -> list[profile_editing.RemovedProfile]:
     """Return the removed profiles that can be restored."""
     return profile_editing.removed_profiles(place_of(desk), now=at)
-
-
-def _managed(request: Request) -> tuple[str, str]:
-    return str(request.path_params["profile"]), str(request.state.form.get("new_name", "")).strip()
 
 
 def _values(request: Request) -> dict[str, str]:
