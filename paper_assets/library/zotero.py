@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,28 +49,14 @@ _IN_COLLECTIONS = """items.itemID in (
     )
     select itemID from collectionItems join chosen using (collectionID)
 )"""
-_WITH_TAGS = """items.itemID in (
-    select itemID from itemTags join tags using (tagID) where lower(tags.name) in ({marks})
-)"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which works to take: in one of the collections (or one within it) and with one of the tags; empty: all."""
-
-    collections: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-
-
-ALL_WORKS = Selection()
-
-
-def read_libraries(files: Sequence[Path], selection: Selection = ALL_WORKS) -> list[Entry]:
-    """Return the entries of library files; `selection` chooses from those of Zotero."""
+def read_libraries(files: Sequence[Path], collections: Sequence[str] = ()) -> list[Entry]:
+    """Return the entries of library files; of a Zotero library only those in `collections`, if there are any."""
     return [
         entry
         for file in files
-        for entry in (zotero_file(file, selection) if file.suffix == ".sqlite" else read_library(file))
+        for entry in (zotero_file(file, collections) if file.suffix == ".sqlite" else read_library(file))
     ]
 
 
@@ -82,9 +67,11 @@ def zotero_web(
     key: str | None,
     url: str,
     timeout: float,
-    selection: Selection = ALL_WORKS,
+    collections: Sequence[str] = (),
 ) -> list[Entry]:
-    """Read the selected works of a library from Zotero's server, 100 at a time, each answer within `timeout` seconds.
+    """Read a library from Zotero's server, 100 works at a time, each answer within `timeout` seconds.
+
+    With `collections` only the works in one of them, or in one within it.
 
     Raises InvalidInput (unknown or forbidden library, unknown collection), NetworkError, RateLimited.
     """
@@ -95,11 +82,8 @@ def zotero_web(
     client = zotero.Zotero(library, kind, key, client=_client(timeout))
     client.endpoint = url.rstrip("/")
     try:
-        chosen = (
-            _chosen_collections(_all_pages(client, client.collections()), selection) if selection.collections else None
-        )
-        tags = {"tag": " || ".join(selection.tags)} if selection.tags else {}
-        items = _all_pages(client, client.top(limit=_PAGE, **tags))
+        chosen = _chosen(_all_pages(client, client.collections()), collections) if collections else None
+        items = _all_pages(client, client.top(limit=_PAGE))
         works = [
             item
             for item in items
@@ -172,26 +156,26 @@ def _all_pages(client: "zotero.Zotero", first_page: Sequence[Mapping[str, Any]])
     return found
 
 
-def _chosen_collections(collections: Sequence[Mapping[str, Any]], selection: Selection) -> set[str]:
+def _chosen(collections: Sequence[Mapping[str, Any]], named: Sequence[str]) -> set[str]:
     """Return the keys of the collections named, and of those within them. Raises InvalidInput for an unknown one."""
     names = {each["key"]: str(each["data"].get("name", "")).lower() for each in collections}
-    _check_names(selection, set(names.values()))
-    chosen = {key for key, name in names.items() if name in {each.lower() for each in selection.collections}}
+    _check_names(named, set(names.values()))
+    chosen = {key for key, name in names.items() if name in {each.lower() for each in named}}
     while more := {each["key"] for each in collections if each["data"].get("parentCollection") in chosen} - chosen:
         chosen |= more
     return chosen
 
 
-def _check_names(selection: Selection, known: Set[str]) -> None:
-    for name in selection.collections:
+def _check_names(collections: Sequence[str], known: Set[str]) -> None:
+    for name in collections:
         if name.lower() not in known:
             raise InvalidInput(f"the library has no collection {name[:60]!r}")
 
 
-def zotero_file(file: Path, selection: Selection = ALL_WORKS) -> list[Entry]:
-    """Read the selected works in a `zotero.sqlite`, from a copy because Zotero locks the file. Raises InvalidInput.
+def zotero_file(file: Path, collections: Sequence[str] = ()) -> list[Entry]:
+    """Read the works in a `zotero.sqlite`, from a copy because Zotero locks the file. Raises InvalidInput.
 
-    Items of RSS feeds are left out.
+    Items of RSS feeds are left out. With `collections` only the works in one of them, or in one within it.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "zotero.sqlite")
@@ -201,7 +185,7 @@ def zotero_file(file: Path, selection: Selection = ALL_WORKS) -> list[Entry]:
                 if (beside := file.with_name(file.name + suffix)).exists():
                     shutil.copyfile(beside, copy.with_name(copy.name + suffix))
             with closing(sqlite3.connect(copy)) as connection:
-                rows = _selected(connection, selection)
+                rows = _selected(connection, collections)
         except OSError as fault:
             raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
         except sqlite3.Error as fault:
@@ -214,18 +198,15 @@ def zotero_file(file: Path, selection: Selection = ALL_WORKS) -> list[Entry]:
     return [_entry(data, f"{file.name}, item {keys[number]}") for number, data in works.items()]
 
 
-def _selected(connection: sqlite3.Connection, selection: Selection) -> list[tuple[int, str, str, Any]]:
+def _selected(connection: sqlite3.Connection, collections: Sequence[str]) -> list[tuple[int, str, str, Any]]:
     tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
     conditions = [condition for needed, condition in _NOT_OF_A_FEED if tables.issuperset(needed)]
-    values: list[str] = []
-    if selection.collections:
-        _check_names(selection, {row[0] for row in connection.execute("select lower(collectionName) from collections")})
-    for names, condition in ((selection.collections, _IN_COLLECTIONS), (selection.tags, _WITH_TAGS)):
-        if names:
-            conditions.append(condition.format(marks=", ".join("?" * len(names))))
-            values += [name.lower() for name in names]
+    if collections:
+        known = connection.execute("select lower(collectionName) from collections")
+        _check_names(collections, {name for (name,) in known})
+        conditions.append(_IN_COLLECTIONS.format(marks=", ".join("?" * len(collections))))
     chosen = "".join(f" and {condition}" for condition in conditions)
-    return connection.execute(_ITEMS.format(chosen=chosen), values).fetchall()
+    return connection.execute(_ITEMS.format(chosen=chosen), [name.lower() for name in collections]).fetchall()
 
 
 def _entry(data: Mapping[str, Any], where: str) -> Entry:

@@ -19,7 +19,7 @@ from paper_assets.errors import InvalidInput, InvalidPaper, InvalidProfile, Netw
 from paper_assets.learning.ratings import erase_ratings, rate, ratings_by_id
 from paper_assets.library.entries import Entry, import_library, library_id
 from paper_assets.library.formats import FORMATS, is_name, keys_of, read_library, write_papers
-from paper_assets.library.zotero import Selection, zotero_file, zotero_web
+from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.paper import Paper, paper_from_mapping
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.paper_merging import replace_day
@@ -392,7 +392,7 @@ def test_zoteros_file_is_read_from_a_copy_without_deleted_works_and_attachments(
         zotero_file(tmp_path / "other.sqlite")
 
 
-def test_items_of_feeds_are_left_out_and_collections_and_tags_select(tmp_path: Path) -> None:
+def test_items_of_feeds_are_left_out_and_collections_select(tmp_path: Path) -> None:
     file = tmp_path / "zotero.sqlite"
     zotero_library(file)
     with sqlite3.connect(file) as connection:
@@ -402,8 +402,6 @@ def test_items_of_feeds_are_left_out_and_collections_and_tags_select(tmp_path: P
             create table feedItems (itemID integer primary key, guid text);
             create table collections (collectionID integer primary key, collectionName text, parentCollectionID int);
             create table collectionItems (collectionID int, itemID int);
-            create table tags (tagID integer primary key, name text);
-            create table itemTags (itemID int, tagID int);
             alter table items add column libraryID int default 1;
             insert into libraries values (1, 'user'), (2, 'feed');
             insert into items values (5, 1, 'FEED', 2), (6, 1, 'NEWS', 1);
@@ -411,21 +409,16 @@ def test_items_of_feeds_are_left_out_and_collections_and_tags_select(tmp_path: P
             insert into feedItems values (6, 'guid');
             insert into collections values (1, 'Thesis', null), (2, 'Chapter 2', 1), (3, 'Other', null);
             insert into collectionItems values (2, 1), (3, 2);
-            insert into tags values (1, 'To read');
-            insert into itemTags values (2, 1);
             """
         )
-    ids = {"all": ["2601.05000", "doi:10.1000/xyz"], "first": ["2601.05000"], "second": ["doi:10.1000/xyz"]}
 
-    def chosen(**selection: tuple[str, ...]) -> list[str | None]:
-        return [library_id(entry) for entry in zotero_file(file, Selection(**selection))]
+    def chosen(*collections: str) -> list[str | None]:
+        return [library_id(entry) for entry in zotero_file(file, collections)]
 
-    assert chosen() == ids["all"]
-    assert chosen(collections=("thesis",)) == ids["first"]
-    assert chosen(tags=("to read",)) == ids["second"]
-    assert chosen(collections=("Thesis",), tags=("To read",)) == []
+    assert chosen() == ["2601.05000", "doi:10.1000/xyz"]
+    assert chosen("thesis") == ["2601.05000"]
     with pytest.raises(InvalidInput, match="no collection 'Theses'"):
-        chosen(collections=("Theses",))
+        chosen("Theses")
 
 
 def test_five_thousand_works_come_in_pages_of_a_hundred_and_a_second_sync_adds_what_is_new(
@@ -451,13 +444,11 @@ def test_five_thousand_works_come_in_pages_of_a_hundred_and_a_second_sync_adds_w
         return Answer(body=json.dumps(found[start : start + limit]).encode(), headers=headers)
 
     def synced() -> int:
-        chosen = Selection(collections=("Thesis",), tags=("a", "b"))
-        entries = zotero_web("4711", kind="user", key=None, url=address, timeout=60, selection=chosen)
+        entries = zotero_web("4711", kind="user", key=None, url=address, timeout=60, collections=["Thesis"])
         return len(import_library(warehouse, "lab", entries, now=NOW, profiles_dir=tmp_path / "profiles").new)
 
     with serving(answer) as address:
         assert synced() == 4_999
-        assert "a || b" in {request.query.get("tag") for request in asked if request.path.endswith("/top")}
         assert len(asked) == 51
         works.append({"key": "NEW", "data": {"itemType": "preprint", "title": "A New Work", "collections": ["C1"]}})
         assert synced() == 1

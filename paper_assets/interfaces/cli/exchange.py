@@ -27,7 +27,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.ranking_answers import citations, list_day
 from paper_assets.learning.ratings import check_profile
 from paper_assets.library.entries import Entry, import_library
-from paper_assets.library.zotero import ALL_WORKS, Selection, read_libraries, zotero_web
+from paper_assets.library.zotero import read_libraries, zotero_web
 from paper_assets.pipeline.deliveries import deliver as send
 from paper_assets.pipeline.digests import outgoing_digest
 from paper_assets.pipeline.workspace import open_workspace
@@ -38,7 +38,6 @@ Collections = Annotated[
     list[str] | None,
     typer.Option("--collection", help="Zotero: only works in this collection or one within it; repeatable."),
 ]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Zotero: only works with this tag; repeatable.")]
 
 library = command_group(
     "library", "Import the papers of your library as liked papers. From files, or from Zotero's server."
@@ -50,14 +49,12 @@ def import_files(
     profile: ProfileName,
     files: Annotated[list[Path], typer.Argument(help="BibTeX, RIS, CSL-JSON, or Zotero's zotero.sqlite.")],
     collection: Collections = None,
-    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
     """Import the papers of library files as liked papers; run it again to add new ones. Lists unreadable entries."""
-    selection = Selection(collections=tuple(collection or ()), tags=tuple(tag or ()))
-    if selection != ALL_WORKS and any(file.suffix != ".sqlite" for file in files):
-        raise InvalidInput("--collection and --tag choose from a zotero.sqlite; other files are read whole")
-    _like(profile, read_libraries(files, selection), as_json=as_json)
+    if collection and any(file.suffix != ".sqlite" for file in files):
+        raise InvalidInput("--collection chooses from a zotero.sqlite; other files are read whole")
+    _like(profile, read_libraries(files, collection or ()), as_json=as_json)
 
 
 @library.command()
@@ -66,7 +63,6 @@ def zotero(
     number: Annotated[str, typer.Argument(help="Number of the library, as Zotero shows it beside your keys.")],
     group: Annotated[bool, typer.Option("--group", help="A group's library instead of a user's.")] = False,
     collection: Collections = None,
-    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
     """Import the papers on Zotero's server as liked papers; run it again to add new ones. A private library needs
@@ -82,7 +78,7 @@ def zotero(
         key=key,
         url=settings.zotero_url,
         timeout=settings.request_timeout,
-        selection=Selection(collections=tuple(collection or ()), tags=tuple(tag or ())),
+        collections=collection or (),
     )
     _like(profile, entries, as_json=as_json)
 

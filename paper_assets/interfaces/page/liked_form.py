@@ -21,7 +21,7 @@ from paper_assets.errors import InvalidInput, PaperAssetsError
 from paper_assets.interfaces.page.desk import Desk, desk_of
 from paper_assets.library.entries import Entry
 from paper_assets.library.formats import read_library
-from paper_assets.library.zotero import Selection, zotero_file, zotero_web
+from paper_assets.library.zotero import zotero_file, zotero_web
 from paper_assets.paper import Paper
 from paper_assets.setup.draft import LikedWork, ignored_note, read_references, unreadable_note
 from paper_assets.sources.arxiv import ARXIV
@@ -238,11 +238,11 @@ def _entries(name: str, content: bytes) -> list[Entry]:
 def _zotero(request: Request) -> list[Entry]:
     desk, form = desk_of(request), request.state.form
     collection = str(form.get("zotero_collection", "")).strip()
-    selection = Selection(collections=(collection,) if collection else ())
+    collections = [collection] if collection else []
     entries: list[Entry] = []
     if form.get("zotero_local") and (file := local_zotero(desk.environ)):
         with about_field("zotero_collection" if collection else "zotero_local"):
-            entries += zotero_file(file, selection)
+            entries += zotero_file(file, collections)
     number = str(form.get("zotero_number", "")).strip()
     if number:
         with about_field("zotero_number"):
@@ -257,6 +257,6 @@ def _zotero(request: Request) -> list[Entry]:
                 key=key or None,
                 url=desk.settings.zotero_url,
                 timeout=desk.settings.request_timeout,
-                selection=selection,
+                collections=collections,
             )
     return entries
