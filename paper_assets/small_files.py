@@ -28,6 +28,7 @@ from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from paper_assets.errors import InvalidInput
 
@@ -209,12 +210,16 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or "no file can have this name"
 
 
-def first_fault(error: ValidationError) -> str:
-    """Return what is wrong with a record, as `key: what`, of the first key that is wrong.
+def first_fault(error: ValidationError, *, most: int = 1) -> str:
+    """Return what is wrong with a record, as `key: what`, of the first keys that are wrong.
 
-    A refused value is shown, but not the objects around a missing key: they may hold anything, a secret too.
+    A refused value is shown, but not that of an unknown key, nor the objects around a missing key: they may hold
+    anything, a secret too.
     """
-    fault = error.errors(include_url=False, include_input=True)[0]
+    return "; ".join(map(_fault_in_words, error.errors(include_url=False)[:most]))
+
+
+def _fault_in_words(fault: ErrorDetails) -> str:
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"{key}: unknown key; remove it or correct its spelling"

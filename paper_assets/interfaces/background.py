@@ -37,7 +37,6 @@ _AT_ONCE = {"loading": 1, "rewriting": 1}  # tasks of a kind, where not two
 _MOST_TASKS = 200
 
 Value = TypeVar("Value")
-_COMMANDS = ("start", "run", "fetch", "deliver", "reset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +110,6 @@ def begin(
 
     One that no list waits for (`needed`) is stopped; the next `start` or `run` continues it.
     """
-    if not arguments or arguments[0] not in _COMMANDS:
-        raise InvalidInput(f"only {', '.join(_COMMANDS)} can run in the background")
     make_private_folder(home)
     with store_lock(home / "background", deadline=_DEADLINE):
         job = last_job(home)

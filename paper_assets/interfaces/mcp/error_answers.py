@@ -29,13 +29,13 @@ from paper_assets.errors import (
     StoreError,
 )
 from paper_assets.settings import Settings
+from paper_assets.small_files import first_fault
 from paper_assets.text.cleaning import encodable, without_controls
 from paper_assets.text.secrets import Secrets
 
 INTERNAL_ERROR = "INTERNAL_ERROR"  # the only code in addition to those of I4: an error that the caller cannot fix
 
 _LONGEST_MESSAGE = 1_000
-_LONGEST_SHOWN = 60  # characters of a refused value that a message repeats
 # A path from the root on, not one within an address.
 _ABSOLUTE_PATH = re.compile(r"""(?<![\w/:.$~…-])/(?:[^/\s"'<>|,;:()]+/)+([^/\s"'<>|,;:()]*)""")
 
@@ -100,7 +100,7 @@ def refusal(error: BaseException, *, tool: str, secrets: Secrets) -> CallToolRes
     if isinstance(error, PaperAssetsError):
         code, message = _code(error), str(error)
     elif isinstance(error, ValidationError):
-        code, message = "INVALID_INPUT", f"{tool}: {_faults(error)}"
+        code, message = "INVALID_INPUT", f"{tool}: {first_fault(error, most=3)}"
     else:
         logger.error("%s failed unexpectedly", tool, exc_info=error)
         code = INTERNAL_ERROR
@@ -128,21 +128,3 @@ def _code(error: PaperAssetsError) -> str:
 def _worth_another_try(error: BaseException) -> bool:
     lasting = isinstance(error, LLMConfigError | PdfFetchFailed)
     return isinstance(error, StoreBusy | SourceError | LLMError) and not lasting
-
-
-def _faults(error: ValidationError) -> str:
-    """Return the first three faults, each with its argument; with only the beginning of a refused value.
-
-    The value of an unknown key is left out, because it may be a secret: assistants try `api_key`.
-    """
-    faults = []
-    for fault in error.errors(include_url=False, include_context=False)[:3]:
-        if fault["type"] == "extra_forbidden":
-            faults.append(f"{'.'.join(map(str, fault['loc']))}: unknown key; remove it or correct its spelling")
-            continue
-        value = repr(fault["input"])
-        value = value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 3] + "..."
-        got = "" if fault["type"] == "missing" else f", got {value}"
-        message: Any = fault["msg"].removeprefix("Value error, ")
-        faults.append(f"{'.'.join(map(str, fault['loc']))}: {message[0].lower()}{message[1:]}{got}")
-    return "; ".join(faults)
