@@ -5,14 +5,11 @@ other hosts ask one small question.
 """
 
 import shutil
-import socket
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from paper_assets.delivery.channels import MailServer, NotDelivered, check_server
 from paper_assets.errors import (
@@ -30,7 +27,6 @@ from paper_assets.models.embedder import load_embedder
 from paper_assets.models.llm_config import check_month, llm_config
 from paper_assets.paper_id import split_paper_id
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.retrying import limited
 from paper_assets.settings import FilesBehind, Settings
 from paper_assets.setup.language_model import try_model
 from paper_assets.sources.arxiv import ARXIV
@@ -44,7 +40,6 @@ _KNOWN_PAPER = "1706.03762"  # a paper that exists, requested from arXiv as a te
 _GIGABYTE = 1_000_000_000
 _LEAST_SPACE, _ENOUGH_SPACE = 1, 5  # gigabytes
 _SECONDS = 20.0  # for each other host
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +60,6 @@ class Installation:
     environ: Mapping[str, str] = field(repr=False)
     dagster_home: Path
     wrong_settings: Mapping[str, str] = field(default_factory=dict)  # by variable why `settings` has its default
-    ports: Mapping[str, int] = field(default_factory=lambda: {"the desk": 8787, "Dagster's UI": 3000})
-    python: tuple[int, int] = sys.version_info[:2]
     free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
     online: bool = True
 
@@ -82,14 +75,6 @@ def examine(installation: Installation) -> list[Finding]:
                 Finding(name=name, state="problem", detail=f"{type(error).__name__}: {error}"[:200], fix="report this")
             )
     return findings
-
-
-def _python(installation: Installation) -> list[Finding]:
-    version = ".".join(map(str, installation.python))
-    if not (3, 11) <= installation.python < (3, 15):
-        fix = "install Python 3.11 to 3.14, for example with `uv python install 3.14`"
-        return [_problem("Python", f"version {version}", fix)]
-    return [_ok("Python", f"version {version}")]
 
 
 def _settings(installation: Installation) -> list[Finding]:
@@ -178,36 +163,6 @@ def _model(installation: Installation) -> list[Finding]:
     return [_ok("embedding model", name)]
 
 
-def _ports(installation: Installation) -> list[Finding]:
-    findings = []
-    for what, port in installation.ports.items():
-        with socket.socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                fix = "fine if the desk is running; otherwise end that program, or choose another --port"
-                findings.append(_warning(f"port {port}", f"in use, wanted by {what}", fix))
-            else:
-                findings.append(_ok(f"port {port}", f"free for {what}"))
-    return findings
-
-
-def _proxy(installation: Installation) -> list[Finding]:
-    name = next((each for each in _PROXIES if installation.environ.get(each, "").strip()), None)
-    if name is None:
-        return [_unused("proxy", "none is set")]
-    text = installation.environ[name].strip()
-    try:
-        parts = urlsplit(text if "://" in text else f"http://{text}")
-        host, port = parts.hostname or "", parts.port or 3128
-        with socket.create_connection((host, port), timeout=5):
-            return [_ok("proxy", f"{name}: {host}:{port} answers")]
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "it does not answer"
-        return [_problem("proxy", f"{name} is set and cannot be reached: {reason}", f"correct {name}, or unset it")]
-
-
 def _arxiv(installation: Installation) -> list[Finding]:
     access = Access(settings=_with_short_timeout(installation.settings), environ=installation.environ, patient=False)
     assert ARXIV.find is not None  # noqa: S101
@@ -242,25 +197,6 @@ def _llm(installation: Installation) -> list[Finding]:
     return [_ok("language model", f"{config.named}, {config.model} answers; the test used {tokens} tokens")]
 
 
-def _zotero(installation: Installation) -> list[Finding]:
-    key = installation.environ.get("ZOTERO_API_KEY", "").strip()
-    if not key:
-        return [_unused("Zotero", "ZOTERO_API_KEY is not set")]
-    import httpx2
-
-    try:
-        url = f"{installation.settings.zotero_url.rstrip('/')}/keys/current"
-        headers = {"Zotero-API-Key": key, "Zotero-API-Version": "3"}
-        answer = limited(_SECONDS, lambda: httpx2.get(url, headers=headers, timeout=_SECONDS))
-    except (httpx2.HTTPError, TimeoutError, ValueError) as fault:
-        return [_problem("Zotero", f"does not answer ({type(fault).__name__})", "check the network and the proxy")]
-    if answer.status_code in (403, 404):
-        return [_problem("Zotero", "refuses ZOTERO_API_KEY", "make a new key at https://www.zotero.org/settings/keys")]
-    if answer.status_code != 200:
-        return [_warning("Zotero", f"answers with status {answer.status_code}", "try again later")]
-    return [_ok("Zotero", "accepts the key")]
-
-
 def _mail(installation: Installation) -> list[Finding]:
     settings = installation.settings
     if not settings.smtp_host:
@@ -287,18 +223,14 @@ def _online(check: Callable[[Installation], list[Finding]]) -> Callable[[Install
 
 
 CHECKS: Mapping[str, Callable[[Installation], list[Finding]]] = {
-    "Python": _python,
     "settings": _settings,
     "disk": _disk,
     "write access": _write_access,
     "database": _database,
     "profiles": _profiles,
     "embedding model": _model,
-    "ports": _ports,
-    "proxy": _online(_proxy),
     "arXiv": _online(_arxiv),
     "language model": _llm,
-    "Zotero": _online(_zotero),
     "mail": _online(_mail),
 }
 

@@ -1,6 +1,6 @@
-"""When the daily fetch is due: a time of day on some weekdays in a time zone, chosen on the page or by `service hours`.
+"""When the daily fetch is due: a time of day on some weekdays in a time zone, chosen on the page.
 
-Dagster's sensor, the page, the command line and the GitHub workflow all use this module.
+Dagster's sensor, the page and the GitHub workflow all use this module.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,13 +6,12 @@ reader asks for it, everything of it is deleted (interfaces/removal.py).
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from paper_assets.errors import InvalidInput, InvalidProfile, PaperNotFound, StoreUnwritable
 from paper_assets.library.entries import Entry, Imported, import_library, library_id
@@ -256,13 +255,6 @@ def existing_profile(place: Place, name: str) -> Path:
     names = profile_names(place)
     hint = f"; profiles: {', '.join(names[:10])}" if names else "; `paper-assets profile new` makes one"
     raise InvalidProfile(f"there is no profile {name[:60]!r} in {place.profiles_dir}{hint}")
-
-
-def check_record(record: object, *, source: str) -> Mapping[str, Any]:
-    """Return the record of an edited profile if it is valid. Raises InvalidProfile."""
-    profile_content(record, source=source)
-    assert isinstance(record, dict)  # noqa: S101  # checked by profile_content
-    return record
 
 
 def _resolved(warehouse: Warehouse, papers: Sequence[LikedWork]) -> tuple[tuple[LikedWork, ...], tuple[str, ...]]:

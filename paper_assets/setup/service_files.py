@@ -72,13 +72,13 @@ def _plain(text: str) -> str:
 WORKFLOW_PATH = Path(".github") / "workflows" / "paper-assets.yml"
 
 
-def github_workflow(*, package: str, minute: int, hour: int, weekdays: str, days: int, python: str = "3.12") -> str:
+def github_workflow(*, package: str, minute: int, hour: int, weekdays: str, days: int) -> str:
     """Return a workflow that fetches, ranks and sends every morning, and publishes the digests as pages.
 
     The home is kept between runs in a cache; a run without a cached home starts from nothing. Secrets become
     settings only where the repository has them.
     """
-    return _WORKFLOW.format(package=package, minute=minute, hour=hour, weekdays=weekdays, days=days, python=python)
+    return _WORKFLOW.format(package=package, minute=minute, hour=hour, weekdays=weekdays, days=days)
 
 
 _WORKFLOW = """\
@@ -117,7 +117,7 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with:
-          python-version: "{python}"
+          python-version: "3.12"
       - name: Restore the desk
         uses: actions/cache/restore@v4
         with:

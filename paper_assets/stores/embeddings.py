@@ -250,11 +250,6 @@ def stored_models(warehouse: Warehouse) -> list[StoredModel]:
     return [StoredModel(*row) for row in rows]
 
 
-def forget_vectors(warehouse: Warehouse, *, model: str) -> None:
-    """Remove the vectors of a model."""
-    warehouse.run("delete from embeddings where model = ?", [model])
-
-
 def days_without_vectors(warehouse: Warehouse, *, model: str) -> frozenset[date]:
     """Return the days with at least one paper without a vector of `model`."""
     return frozenset(

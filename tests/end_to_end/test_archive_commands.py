@@ -33,8 +33,8 @@ def kept(number: int) -> BestPractice:
     return practice(number, original_text=f"We study counting sheep and resting cows in subject{number}.")
 
 
-def listed(desk: Desk, *options: str) -> set[str]:
-    return {each["id"] for each in json.loads(desk.run("archive", "list", "--json", *options))}
+def listed(desk: Desk, *options: str, **environ: str) -> set[str]:
+    return {each["id"] for each in json.loads(desk.run("archive", "list", "--json", *options, **environ))}
 
 
 def test_list_filters_and_show_prints_everything(desk: Desk) -> None:
@@ -60,11 +60,12 @@ def test_migrate_carries_over_and_remove_takes_the_beginning_of_one_id(desk: Des
     result = json.loads(desk.run("archive", "migrate", "--from", V1, "--to", V2, "--json"))
     assert result == {"copied": 6, "embedded": 6, "left_out": []}
     assert "copied 0, embedded 0" in desk.run("archive", "migrate", "--from", V1, "--to", V2)
-    assert "6 best practices have ids that" in desk.refused("archive", "remove", "0000000", "--collection", V2)
-    assert "no best practice '0000009'" in desk.refused("archive", "remove", "0000009", "--collection", V2)
-    assert desk.run("archive", "remove", practice(4).id[:8], "--collection", V2) == f"removed {practice(4).id}\n"
+    v2 = {"PAPER_ASSETS_ARCHIVE": V2}
+    assert "6 best practices have ids that" in desk.refused("archive", "remove", "0000000", **v2)
+    assert "no best practice '0000009'" in desk.refused("archive", "remove", "0000009", **v2)
+    assert desk.run("archive", "remove", practice(4).id[:8], **v2) == f"removed {practice(4).id}\n"
     assert counts(desk.warehouse) == {V1: 6, V2: 5}
-    assert listed(desk, "--collection", V2) == listed(desk) - {practice(4).id}
+    assert listed(desk, **v2) == listed(desk) - {practice(4).id}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,6 @@ def test_a_paper_of_an_impossible_day_stops_no_list_and_a_day_to_come_is_not_ran
         ("rank", "pipe"),
         ("rank", "n" * 300),
         ("retrieve", "pipe"),
-        ("analyze", "pipe"),
         ("import", "/dev/zero"),
         ("explain", "n" * 300, "n" * 300),
     ],

@@ -1,11 +1,7 @@
 """The commands search, fetch-paper, analyze and interpret: readable for people, JSON for programs, errors in a line."""
 
-import io
 import json
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -74,29 +70,6 @@ def test_a_paper_whose_text_cannot_be_reached_is_shown_with_its_abstract(command
     assert out.splitlines()[-1].startswith("note: its text was not fetched: ")
 
 
-def test_a_fetched_paper_can_be_handed_on_as_json(command: Command, tmp_path: Path, monkeypatch: Any) -> None:
-    fetched, _, _ = command("arxiv", "show", ID, "--json")
-    assert json.loads(fetched)["content"] == "We fold the cache once."
-    file = tmp_path / "paper.json"
-    file.write_text(fetched, encoding="utf-8")
-    with loopback_llm(reads) as server:
-        out, _, code = command("analyze", str(file), "--type", "detailed", **server.environ("openai"))
-        assert code == 0 and "The cache is folded." in out and "detailed by gpt-6-luna" in out
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fetched.encode()), encoding="utf-8"))
-        out, _, _ = command("analyze", "-", "--type", "detailed", "--json", **server.environ("openai"))
-        assert json.loads(out)["summary"] == READING["summary"]
-        assert len(server.requests) == 2, "the analysis and the check of its sentences, neither of them twice"
-
-
-def test_a_part_of_a_text_is_not_analyzed_as_the_whole(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "paper.json"
-    file.write_text('{"title": "Folding", "content": "We fo", "content_is_part": true}', encoding="utf-8")
-    with loopback_llm(reads) as server:
-        _, err, code = command("analyze", str(file), **server.environ("openai"))
-        assert server.requests == []
-    assert code == 1 and "content is a part" in err and len(err.strip().splitlines()) == 1
-
-
 def test_interpreting_shows_paper_and_analysis(command: Command) -> None:
     with loopback_llm(reads) as server:
         out, _, code = command("arxiv", "interpret", ID, **server.environ("openai"))
@@ -132,8 +105,6 @@ def test_no_control_sequence_in_a_foreign_text_reaches_the_terminal(command: Com
         (["arxiv", "show", "file:///etc/passwd"], "https"),
         (["arxiv", "show", "unheard of entirely"], "unheard"),
         (["arxiv", "interpret", ID, "--type", "poem"], "analysis_type"),
-        (["analyze", "no such file.json"], "no such file.json"),
-        (["analyze", "README.md"], "README.md"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_code(command: Command, arguments: list[str], message: str) -> None:
@@ -142,10 +113,3 @@ def test_a_mistake_is_one_line_and_a_code(command: Command, arguments: list[str]
     assert out.strip() == ""
     [line] = [line for line in err.splitlines() if line.strip()]
     assert line.startswith("error: ") and message in line
-
-
-def test_a_broken_analysis_is_one_line_too(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "paper.json"
-    file.write_text('{"title": "Folding", "abstract": "We fold."}', encoding="utf-8")
-    _, err, code = command("analyze", str(file), "--provider", "nobody")
-    assert code == 1 and "nobody" in err and len(err.strip().splitlines()) == 1

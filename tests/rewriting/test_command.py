@@ -1,11 +1,7 @@
-"""`paper-assets rewrite`: at a terminal, in a pipe, as JSON, and refused in one line."""
+"""`paper-assets rewrite`: in a pipe, as JSON, and refused in one line."""
 
 import json
-import os
-import pty
-import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +12,7 @@ from paper_assets.models.minilm import NAME
 from paper_assets.stores.documents import count_documents, texts_to_embed
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import rewrite_item, unfinished_items
-from tests.desk import COMMAND, Desk
+from tests.desk import Desk
 from tests.loopback_llm import LoopbackLLM, fault, loopback_llm
 from tests.rewriting.scripted import PAPER, Play, writing
 
@@ -137,26 +133,3 @@ def test_what_cannot_be_done_is_refused_in_one_line(command: Command) -> None:
         assert "odd" in command("2603.00001", "--level", "public", server=server, fails=True)[1]
         out, _ = command("2603.00001", "--level", "public", server=server)
         assert "attempt 2 of at most 5: 92 (PASS)" in out and "attempt 1" not in out
-
-
-def test_at_a_terminal_the_person_is_asked(desk: Desk) -> None:
-    here, there = pty.openpty()
-    with loopback_llm(Play(88, 89)) as server:
-        process = subprocess.Popen(
-            [*COMMAND, "rewrite", "2603.00001", "--level", "public"],
-            cwd=desk.folder,
-            env={**os.environ, **desk.environment, **server.environ("ollama")},
-            stdin=there,
-            stdout=there,
-            stderr=there,
-        )
-        os.close(there)
-        os.write(here, b"retry\naccept\n")
-        seen = b""
-        with suppress(OSError):  # the terminal is gone when the process is
-            while part := os.read(here, 4096):
-                seen += part
-        assert process.wait(timeout=600) == 0
-    os.close(here)
-    assert seen.count(b"accept, retry or later") == 2
-    assert b"for public: accepted" in seen

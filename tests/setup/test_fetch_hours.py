@@ -80,24 +80,19 @@ def test_the_zone_of_the_machine_is_found_or_is_utc(tmp_path: Path) -> None:
     assert local_zone({"TZ": "Mars/Base"}, tmp_path / "none") == "UTC"
 
 
-def test_the_command_shows_and_changes_the_hours_and_the_workflow_follows(tmp_path: Path) -> None:
+def test_the_workflow_runs_at_the_hours_of_the_daily_fetch(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert "01:30 (UTC) every day" in desk.run("service", "hours")
-    output = desk.run("service", "hours", "--at", "07:15", "--weekdays", "mon-fri", "--zone", "Asia/Seoul")
-    assert "07:15 (Asia/Seoul) on Monday to Friday" in output
-    desk.run("service", "github-actions")
+    hours = {"PAPER_ASSETS_FETCH_AT": "07:15", "PAPER_ASSETS_FETCH_WEEKDAYS": "mon-fri"}
+    desk.run("service", "github-actions", **hours, PAPER_ASSETS_TIME_ZONE="Asia/Seoul")
     workflow = (tmp_path / ".github" / "workflows" / "paper-assets.yml").read_text("utf-8")
     assert 'cron: "15 22 * * 0,1,2,3,4"' in workflow
-    assert "--at must be a time of day" in desk.refused("service", "hours", "--at", "soon")
-    assert "remove it first" in desk.refused("service", "hours", "--at", "08:00", PAPER_ASSETS_FETCH_AT="09:00")
 
 
-def test_wrong_hours_in_the_file_are_named_with_it_and_replaced_by_the_command(tmp_path: Path) -> None:
+def test_wrong_hours_in_the_file_are_named_with_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.run("service", "hours", "--at", "07:15")
     file = tmp_path / "data" / "morning.env"
+    file.parent.mkdir()
     file.write_text("PAPER_ASSETS_FETCH_AT=25:99\nPAPER_ASSETS_TIME_ZONE=Asia/Seoul\n", encoding="utf-8")
     file.chmod(0o644)  # holds no key, so it is read all the same
     assert f"got '25:99' in {file}" in desk.refused("status")
     assert str(file) not in desk.refused("status", PAPER_ASSETS_FETCH_AT="26:00")
-    assert "08:30 (Asia/Seoul)" in desk.run("service", "hours", "--at", "08:30")

@@ -7,6 +7,7 @@ import pytest
 
 from paper_assets.interfaces.cli import servers
 from paper_assets.interfaces.cli.app import app
+from paper_assets.interfaces.page import app as page_app
 
 ADDRESS = "http://127.0.0.1:8787/"
 
@@ -27,7 +28,7 @@ def test_the_browser_opens_at_a_terminal_unless_it_is_not_wanted(
     monkeypatch: pytest.MonkeyPatch, command: str, options: list[str], terminal: bool, opened: list[str]
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(servers, "serve_desk", lambda port, announce: announce(f"The desk is at {ADDRESS}"))
+    monkeypatch.setattr(page_app, "serve", lambda *_, port, say: say(f"The desk is at {ADDRESS}"))
     monkeypatch.setattr(servers.webbrowser, "open", seen.append)
     monkeypatch.setattr(servers.threading, "Timer", TimerWithoutDelay)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)

@@ -50,6 +50,7 @@ def test_a_profile_from_options_is_listed_and_every_change_of_it_is_reported(des
         (["new", "a", "--interest", "x", "--category", "cs.Q"], "'cs.Q' is not a category of arXiv"),
         (["new", "a", "--library", "nowhere.bib"], "nowhere.bib"),
         (["show", "a"], "there is no profile 'a'"),
+        (["edit", "a"], "there is no profile 'a'"),
         (["remove", "a"], "there is no profile 'a'"),
         (["restore", "a"], "there is no removed profile 'a'"),
     ],
@@ -66,15 +67,6 @@ def test_what_was_not_understood_is_named_and_the_rest_makes_a_profile(desk: Des
     assert "note: not understood beside the ids of papers: “zzzz”" in err
     assert "note: no stored paper and no arXiv category is near “asdf qwer”; try other words" in err
     assert desk.content("odd") == {"interests": {"primary": ["asdf qwer"], "papers": ["2501.12345"]}}
-
-
-def test_an_edit_by_hand_that_is_invalid_is_not_saved(desk: Desk) -> None:
-    desk.profile("a", {"interests": {"primary": ["x"]}})
-    before = desk.content("a")
-    assert "interess: unknown key" in desk.refused("profile", "edit", "a", EDITOR="sed -i s/interests/interess/")
-    assert desk.content("a") == before
-    desk.run("profile", "edit", "a", EDITOR="sed -i s/x/trees/")
-    assert desk.content("a") == {"interests": {"primary": ["trees"]}}
 
 
 def test_own_words_at_a_terminal_make_a_profile(desk: Desk) -> None:

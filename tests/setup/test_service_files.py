@@ -96,10 +96,8 @@ def test_the_service_is_installed_shown_and_removed(tmp_path: Path) -> None:
     assert "nothing to remove" in desk.run("service", "remove", **where)
 
 
-def test_the_workflow_is_written_once_and_wrong_times_are_refused(tmp_path: Path) -> None:
+def test_the_workflow_is_written_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.run("service", "github-actions", "--at", "6:05", "--weekdays", "mon,wed-fri")
-    assert 'cron: "5 6 * * 1,3,4,5"' in (tmp_path / ".github/workflows/paper-assets.yml").read_text("utf-8")
+    desk.run("service", "github-actions")
+    assert 'cron: "30 1 * * ' in (tmp_path / ".github/workflows/paper-assets.yml").read_text("utf-8")
     assert "--replace overwrites it" in desk.refused("service", "github-actions")
-    assert "time of day" in desk.refused("service", "github-actions", "--at", "25:00", "--replace")
-    assert "--weekdays" in desk.refused("service", "github-actions", "--weekdays", "someday", "--replace")

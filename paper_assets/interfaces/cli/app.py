@@ -17,7 +17,6 @@ from typer.core import TyperGroup
 
 from paper_assets.errors import PaperAssetsError
 from paper_assets.interfaces.cli.process import (
-    COMPLETE_VARIABLE,
     STOPPED,
     describe_disk_fault,
     end_on_signals,
@@ -74,7 +73,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "retrieve": ("ask", "retrieve", "Find documents that answer a question, the same number for each side."),
         "arxiv": ("interpreting", "arxiv", "Search arXiv and Semantic Scholar, and show or interpret one paper."),
-        "analyze": ("interpreting", "analyze", "Analyze a paper given as JSON with a language model."),
     },
     "Papers and lists": {
         "profile": ("profile", "profile", "Make, show, change and remove profiles: what you want to read."),
@@ -95,7 +93,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "doctor": (
             "installation",
             "doctor",
-            "Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.",
+            "Check settings, disk, folders, database, models, arXiv and mail, and say how to fix what is wrong.",
         ),
         "backup": (
             "backups",
@@ -115,7 +113,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "llm": ("installation", "llm", "Set up the language model."),
         "model": ("installation", "model", "Choose the embedding model, which compares papers by meaning."),
-        "completion": ("installation", "completion", "Print a script for Tab completion in your shell."),
         "reset": ("graph", "reset", "Delete papers, results and Dagster's history; profiles and settings are kept."),
     },
 }
@@ -129,7 +126,6 @@ _OTHER_WORDS = {
     "github-actions": "service github-actions",
     "interpret": "arxiv interpret",
     "list": "today",
-    "morning": "service hours",
     "people": "lab",
     "related": "arxiv related",
     "search": "find (stored papers) or arxiv search",
@@ -164,7 +160,7 @@ class LazyCommands(TyperGroup):
             target = getattr(import_module(f"paper_assets.interfaces.cli.{module}"), function)
         if isinstance(target, typer.Typer):
             return typer.main.get_group(target)
-        alone = typer.Typer(**_PLAIN)
+        alone = typer.Typer(add_completion=False, **_PLAIN)
         alone.command(name=cmd_name)(target)
         return typer.main.get_command(alone)
 
@@ -174,7 +170,7 @@ class LazyCommands(TyperGroup):
                 formatter.write_dl([(name, summary) for name, (_, _, summary) in commands.items()])
 
 
-_PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+_PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 app = typer.Typer(
     name="paper-assets",
@@ -234,17 +230,13 @@ def program() -> NoReturn:
 
 def main() -> None:
     """Run a command. Every error ends in one line on stderr and exit code 1; the traceback of a bug goes to a file."""
-    if os.environ.get(COMPLETE_VARIABLE):
-        from typer.completion import completion_init
-
-        completion_init()  # register the shells, because our commands do not have Typer's options for it
     try:
         Path.cwd()
     except OSError:
         print("error: the folder in which you are was removed; change to another one (cd)", file=sys.stderr)
         sys.exit(1)
     try:
-        app(complete_var=COMPLETE_VARIABLE)
+        app()
     except PaperAssetsError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

@@ -49,7 +49,6 @@ archive = command_group(
 )
 _SHOWN = 70  # characters of a rewrite in a table
 
-Collection = Annotated[str | None, typer.Option(help="Another collection than the one in use (PAPER_ASSETS_ARCHIVE).")]
 Identifier = Annotated[str, typer.Argument(metavar="ID", help="Or the beginning of one.")]
 
 
@@ -58,13 +57,12 @@ def list_practices(
     level: Annotated[str | None, typer.Option(help="public, student or expert.")] = None,
     min_score: Annotated[int | None, typer.Option(help="Only with at least this score.")] = None,
     keyword: Annotated[str | None, typer.Option(help="Only with a keyword that contains this.")] = None,
-    collection: Collection = None,
     as_json: AsJson = False,
 ) -> None:
     """List best practices, newest first."""
     if level is not None:
         _known_level(level)
-    name = _collection(collection)
+    name = read_settings().archive
     practices = best_practices(open_warehouse(), name, level=level, min_score=min_score, keyword=keyword)
     if as_json:
         return print_json([_as_record(practice) for practice in practices])
@@ -88,9 +86,9 @@ def list_practices(
 
 
 @archive.command()
-def show(identifier: Identifier, collection: Collection = None, as_json: AsJson = False) -> None:
+def show(identifier: Identifier, as_json: AsJson = False) -> None:
     """Show one best practice beside its original."""
-    practice = best_practice(open_warehouse(), _collection(collection), identifier)
+    practice = best_practice(open_warehouse(), read_settings().archive, identifier)
     if as_json:
         return print_json(_as_record(practice))
     say(
@@ -102,9 +100,9 @@ def show(identifier: Identifier, collection: Collection = None, as_json: AsJson 
 
 
 @archive.command()
-def remove(identifier: Identifier, collection: Collection = None, as_json: AsJson = False) -> None:
+def remove(identifier: Identifier) -> None:
     """Remove one best practice, from the table and from Chroma. Asks nothing."""
-    name = _collection(collection)
+    name = read_settings().archive
     try:
         identifier = best_practice(open_warehouse(), name, identifier).id
     except AmbiguousId:
@@ -114,8 +112,6 @@ def remove(identifier: Identifier, collection: Collection = None, as_json: AsJso
     left = remove_from(_archive(name), identifier)
     if left:
         warn(f"warning: removed, but {left}")
-    if as_json:
-        return print_json({"removed": identifier, "warning": left})
     say(f"removed {identifier}")
 
 
@@ -224,10 +220,6 @@ def _interval(difference: Difference) -> list[float] | None:
 def _known_level(level: str) -> None:
     if level not in LEVELS:
         raise InvalidInput(f"--level must be one of {', '.join(LEVELS)}, got {level!r}")
-
-
-def _collection(given: str | None) -> str:
-    return archive_name(given, "--collection") if given else read_settings().archive
 
 
 def _archive(collection: str) -> Archive:

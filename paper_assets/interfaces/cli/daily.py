@@ -8,15 +8,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 
 from paper_assets.errors import InvalidInput, PaperAssetsError, StoreUnwritable
-from paper_assets.interfaces.cli.terminal import command_group, dagster_home, environment, read_settings, say, warn
+from paper_assets.interfaces.cli.terminal import command_group, dagster_home, read_settings, say, warn
 from paper_assets.interfaces.supervisor import backup_service, desk_service, graph_service, keep_up
-from paper_assets.settings import Settings, load_settings
-from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, next_due, replaced_hours, save_fetch_hours
+from paper_assets.setup.fetch_hours import cron_in_utc
 from paper_assets.setup.service_files import (
     LABEL,
     NAME,
@@ -108,13 +106,6 @@ def remove() -> None:
 @service.command(name="github-actions")
 def github_actions(
     package: Annotated[str, typer.Option(help="What pip installs: a version, a wheel or an address.")] = "paper-assets",
-    at: Annotated[
-        str | None, typer.Option(metavar="HH:MM", help="Time of day in UTC; default: those of `service hours`.")
-    ] = None,
-    weekdays: Annotated[
-        str | None,
-        typer.Option(help="Days of the week, such as mon-fri or mon,wed; default: those of `service hours`."),
-    ] = None,
     days: Annotated[
         int,
         typer.Option(
@@ -123,10 +114,13 @@ def github_actions(
     ] = 7,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing workflow.")] = False,
 ) -> None:
-    """Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning."""
+    """Write a GitHub workflow that fetches, ranks, sends and publishes the digests every morning.
+
+    It runs at the hours of the daily fetch.
+    """
     if '"' in package or "\n" in package or "$" in package:
         raise InvalidInput("--package must be a requirement that pip accepts, without quotation marks or $")
-    minute, hour, cron_days = cron_in_utc(_hours(at, weekdays, "UTC" if at else None), datetime.now(UTC))
+    minute, hour, cron_days = cron_in_utc(read_settings(), datetime.now(UTC))
     text = github_workflow(package=package, minute=minute, hour=hour, weekdays=cron_days, days=days)
     file = Path.cwd() / WORKFLOW_PATH
     if file.exists() and not replace:
@@ -136,51 +130,6 @@ def github_actions(
         f"wrote {file}\nNext: commit it with your profiles/ folder, and choose GitHub Actions as the source of Pages "
         "in the repository's settings."
     )
-
-
-@service.command()
-def hours(
-    at: Annotated[str | None, typer.Option(metavar="HH:MM", help="Time of day, such as 06:30.")] = None,
-    weekdays: Annotated[str | None, typer.Option(help="Days of the week, such as mon-fri or mon,wed.")] = None,
-    zone: Annotated[str | None, typer.Option(help="Time zone, such as UTC or Europe/Berlin.")] = None,
-) -> None:
-    """Show or change when `up` and the service fetch the newest papers. A running one follows within a minute."""
-    if (at, weekdays, zone) == (None, None, None):
-        settings = read_settings()
-    else:
-        if replaced := replaced_hours(os.environ):
-            raise InvalidInput(f"{', '.join(replaced)} in the environment sets the hours; remove it first")
-        changed = _hours(at, weekdays, zone)
-        settings = save_fetch_hours(
-            environment().home,
-            at=f"{changed.fetch_at:%H:%M}",
-            weekdays=",".join(changed.fetch_weekdays),
-            zone=changed.time_zone,
-            working_dir=Path.cwd(),
-        )
-    due = next_due(settings, datetime.now(UTC)).astimezone(ZoneInfo(settings.time_zone))
-    say(f"The newest papers are fetched at {hours_in_words(settings)}, while `paper-assets up` or the service runs.")
-    say(f"Next: {due:%A, %Y-%m-%d %H:%M}. A machine that was off or asleep then catches up as soon as it is back.")
-
-
-def _hours(at: str | None, weekdays: str | None, zone: str | None) -> Settings:
-    """Return the settings with these hours changed. Raises InvalidInput that names the option."""
-    now = environment()
-    chosen = {
-        variable: option or now.get(variable, "")
-        for variable, option in (
-            ("PAPER_ASSETS_FETCH_AT", at),
-            ("PAPER_ASSETS_FETCH_WEEKDAYS", weekdays),
-            ("PAPER_ASSETS_TIME_ZONE", zone),
-        )
-    }
-    try:
-        return load_settings(chosen, Path.cwd())
-    except InvalidInput as fault:
-        text = str(fault)
-        for variable, option in zip(chosen, ("--at", "--weekdays", "--zone"), strict=True):
-            text = text.replace(variable, option)
-        raise InvalidInput(text) from None
 
 
 def _program() -> list[str]:

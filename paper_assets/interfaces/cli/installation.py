@@ -1,18 +1,15 @@
-"""Commands that check and set up the installation: `doctor`, `llm`, `model` and `completion`."""
+"""Commands that check and set up the installation: `doctor`, `llm` and `model`."""
 
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import typer
-from typer.completion import get_completion_script
 
 from paper_assets.errors import InvalidInput, LLMNotConfigured
-from paper_assets.interfaces.cli.process import COMPLETE_VARIABLE
 from paper_assets.interfaces.cli.terminal import (
     AsJson,
     command_group,
@@ -42,7 +39,7 @@ from paper_assets.setup.language_model import (
     try_model,
     with_limit,
 )
-from paper_assets.stores.embeddings import StoredModel, forget_vectors, stored_models
+from paper_assets.stores.embeddings import StoredModel, stored_models
 from paper_assets.stores.kept_settings import forget_variables, keep_variables, kept_variables
 from paper_assets.text.numbers import count_of
 
@@ -50,7 +47,7 @@ from paper_assets.text.numbers import count_of
 def doctor(
     offline: Annotated[bool, typer.Option("--offline", help="Ask no other host.")] = False, as_json: AsJson = False
 ) -> None:
-    """Check Python, disk, folders, model, ports, network, keys and mail, and say how to fix what is wrong.
+    """Check settings, disk, folders, database, models, arXiv and mail, and say how to fix what is wrong.
 
     A configured language model is asked one short question.
     """
@@ -196,26 +193,6 @@ def _key(variable: str | None, *, asking: bool) -> str:
     return str(typer.prompt("Key", hide_input=True)).strip()
 
 
-PROGRAM = "paper-assets"
-
-
-class Shell(StrEnum):
-    """A shell for which there is a script."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
-def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
-    """Print a script for Tab completion in your shell.
-
-    bash: add `eval "$(paper-assets completion bash)"` to ~/.bashrc; zsh: the same with zsh in ~/.zshrc, after compinit;
-    fish: `paper-assets completion fish > ~/.config/fish/completions/paper-assets.fish`.
-    """
-    print(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, shell=shell.value))
-
-
 model = command_group("model", "Choose the embedding model, which compares papers by meaning.")
 ModelName = Annotated[
     str, typer.Argument(metavar="NAME", help="A name such as all-mpnet-base-v2, or the folder of a model.")
@@ -263,17 +240,3 @@ def use(name: ModelName) -> None:
         f"{plain_name(chosen)} is in use ({count_of(embedded, 'paper')} embedded). `paper-assets run` makes the lists "
         "and embeds the other papers. `paper-assets up` restarts its programs itself; restart a desk that you started."
     )
-
-
-@model.command()
-def forget(name: ModelName) -> None:
-    """Remove the vectors of a model that is not in use."""
-    warehouse, chosen = open_warehouse(), plain_name(named_or_placed(name))
-    if chosen == plain_name(read_settings().embedding_model):
-        raise InvalidInput(f"{chosen} is in use; change to another model first")
-    found = [each for each in stored_models(warehouse) if plain_name(each.name) == chosen]
-    if not found:
-        raise InvalidInput(f"no vectors of {chosen[:80]!r} are stored; `paper-assets model list` names the models")
-    for each in found:
-        forget_vectors(warehouse, model=each.name)
-    say(f"{count_of(sum(each.vectors for each in found), 'vector')} of {chosen} removed.")

@@ -1,7 +1,6 @@
 """Commands about single papers: search the sources, fetch one with its text, let a language model read it."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,8 +21,6 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interpreting import papers
 from paper_assets.interpreting.analysis import (
     Analysis,
-    analysis_to_mapping,
-    analyze_paper,
     interpret_paper,
     interpretation_to_mapping,
 )
@@ -31,7 +28,6 @@ from paper_assets.interpreting.clients import Clients, open_clients
 from paper_assets.interpreting.papers import (
     FetchedPaper,
     SearchResult,
-    fetched_from_mapping,
     search_papers,
     search_to_mapping,
 )
@@ -39,11 +35,9 @@ from paper_assets.interpreting.papers import related as related_papers
 from paper_assets.paper_id import split_paper_id
 from paper_assets.progress import Progress, ignore_progress
 from paper_assets.retrieval.cited_answer import NOT_CHECKED
-from paper_assets.small_files import read_json
 from paper_assets.text.numbers import count_of
 
 arxiv = command_group("arxiv", "Search arXiv and Semantic Scholar, and show or interpret one paper.")
-_MOST_BYTES = 50_000_000  # of a paper with its text; pdf_text gives at most 5 million characters
 
 Named = Annotated[str, typer.Argument(help="arXiv id, address of a paper or of its PDF, or title.")]
 Again = Annotated[bool, typer.Option("--again", help="Use no answer that the language model gave before.")]
@@ -116,25 +110,6 @@ def show(
     _show_paper(fetched)
     say(f"\n{fetched.content or fetched.paper.abstract}")
     _warn(fetched.warnings)
-
-
-def analyze(
-    paper: Annotated[Path, typer.Argument(help="A paper as JSON, as `arxiv show --json` writes it; - for stdin.")],
-    kind: Kind = "summary",
-    provider: Provider = None,
-    model: Model = None,
-    again: Again = False,
-    as_json: AsJson = False,
-) -> None:
-    """Analyze a paper given as JSON with a language model."""
-    fetched = fetched_from_mapping(read_json(paper, most_bytes=_MOST_BYTES))
-    with progress_bar("analysis") as bar:
-        clients = replace(_clients(bar), again=again)
-        analysis = analyze_paper(clients, fetched, analysis_type=kind, provider=provider, model=model)
-    if as_json:
-        return print_json(analysis_to_mapping(analysis))
-    _show_paper(fetched)
-    _show_analysis(analysis)
 
 
 @arxiv.command()

@@ -23,7 +23,6 @@ from paper_assets.errors import causes, disk_fault, named_error
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CLEANUP_SECONDS = 1.0  # seconds for all clean-ups before the end; after that the rest is skipped
-COMPLETE_VARIABLE = "_PAPER_ASSETS_COMPLETE"  # the scripts of `completion` set it when a user presses Tab
 STOPPED = "stopped; nothing is half-written, the same command continues from here"
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 

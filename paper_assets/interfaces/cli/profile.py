@@ -1,10 +1,6 @@
 """Commands that make and change profiles: `profile new`, `list`, `show`, `edit`, `remove` and more."""
 
-import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -32,7 +28,7 @@ from paper_assets.interfaces.cli.terminal import (
 from paper_assets.interfaces.removal import remove_everything
 from paper_assets.library.entries import Entry
 from paper_assets.pipeline.profiles import load_valid_profile
-from paper_assets.profile import language_notes, load_profile, read_json, understood
+from paper_assets.profile import language_notes, load_profile, understood
 from paper_assets.setup import profile_editing
 from paper_assets.setup.categories import categories_by_name, category_name, excluded_categories, read_categories
 from paper_assets.setup.draft import (
@@ -49,7 +45,6 @@ from paper_assets.setup.draft import (
 )
 from paper_assets.small_files import read_text
 from paper_assets.stores.feedback import last_ratings
-from paper_assets.stores.profiles import file_version, write_json
 from paper_assets.stores.rankings import latest_ranking_day
 from paper_assets.text.languages import LANGUAGES
 from paper_assets.text.numbers import count_of
@@ -276,19 +271,17 @@ def edit(
     statement: Statement = None,
     model: ByModel = False,
 ) -> None:
-    """Add interests, papers, exclusions and categories. Without options it opens the profile in your editor."""
+    """Add interests, papers, exclusions and categories. For other changes edit its profile.json."""
     place = _place()
-    if any(value for option, value in context.params.items() if option not in ("name", "model")):
-        draft = _draft(name, _text_of(statement) if statement else "", context.params, model=model)
-        changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
-        for note in changed.notes:
-            warn(f"note: {note}")
-        if changed.imported:
-            say(f"{count_of(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
-    else:
+    if not any(value for option, value in context.params.items() if option not in ("name", "model")):
         file = profile_editing.existing_profile(place, name) / "profile.json"
-        if not _edited_by_hand(file, place.lock):
-            return say(f"{file} is unchanged.")
+        raise InvalidInput(f"say what to add, for example --interest TEXT; for other changes edit {file}")
+    draft = _draft(name, _text_of(statement) if statement else "", context.params, model=model)
+    changed = profile_editing.add_to_profile(place, name, draft, now=_now(), library=_entries(library))
+    for note in changed.notes:
+        warn(f"note: {note}")
+    if changed.imported:
+        say(f"{count_of(changed.imported.read, 'work')} read, {len(changed.imported.new)} newly liked.")
     say(f"Profile {name} is saved. Next: `paper-assets run --profile {name}`")
 
 
@@ -454,31 +447,3 @@ def _briefly(interests: Sequence[str]) -> str:
     texts = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…" for text in interests]
     more = len(texts) - _MOST_SHOWN
     return "; ".join([*texts[:_MOST_SHOWN], f"{more} more"] if more > 1 else texts)
-
-
-def _edited_by_hand(file: Path, lock: Path) -> bool:
-    """Let the user edit a copy until it is valid, and save it; False if nothing changed."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise InvalidInput(f"set EDITOR to open {file} in your editor, or add something with --interest TEXT")
-    version = file_version(file)
-    with tempfile.TemporaryDirectory(prefix="paper-assets-") as folder:
-        copy = Path(folder) / "profile.json"
-        copy.write_bytes(file.read_bytes())
-        while True:
-            try:
-                code = subprocess.call([*shlex.split(editor), str(copy)])
-            except OSError as fault:
-                raise InvalidInput(f"the editor {editor!r} cannot be started: {fault.strerror}; set EDITOR") from None
-            if code:
-                raise InvalidInput(f"the editor {editor!r} ended with exit code {code}; nothing was saved")
-            if file_version(copy) == version:
-                return False
-            try:
-                record = profile_editing.check_record(read_json(copy), source="profile.json")
-                break
-            except InvalidProfile as fault:
-                if not sys.stdin.isatty() or not typer.confirm(f"{fault}\nEdit again?", default=True):
-                    raise InvalidProfile(f"{fault}; nothing was saved") from None
-        write_json(file, record, version=version, turns=lock)
-    return True

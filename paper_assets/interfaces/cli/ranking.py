@@ -226,7 +226,7 @@ def list_ratings(profile: ProfileName, as_json: AsJson = False) -> None:
 
 
 @ratings.command()
-def erase(profile: ProfileName, yes: Yes = False, as_json: AsJson = False) -> None:
+def erase(profile: ProfileName, yes: Yes = False) -> None:
     """Erase all ratings of a profile, and what was learned from them, for good."""
     warehouse, settings = open_warehouse(), read_settings()
     check_profile(warehouse, profile, settings.profiles_dir)
@@ -235,8 +235,6 @@ def erase(profile: ProfileName, yes: Yes = False, as_json: AsJson = False) -> No
     from paper_assets.pipeline.digests import rewrite_digests  # what `rank` need not load
 
     rewrite_digests(warehouse, profile, settings=settings)
-    if as_json:
-        return print_json({"profile": profile, "erased": erased})
     say(f"{profile}: {erased} ratings erased, and what was learned from them")
 
 

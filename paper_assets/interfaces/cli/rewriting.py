@@ -1,7 +1,6 @@
 """`rewrite`: rewrite a paper's abstract for a level; a person decides where the critic is unsure (SPEC 4)."""
 
 import shlex
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -29,7 +28,7 @@ from paper_assets.retrieval.stance_judges import support_judge
 from paper_assets.rewriting import loop
 from paper_assets.rewriting.best_practices import Archive, archive_of, offer_again
 from paper_assets.rewriting.gate import held_back, unaccepted, unsettled
-from paper_assets.rewriting.loop import OptimizerState, rewriting, state_of, status_in_words, step_of
+from paper_assets.rewriting.loop import rewriting, state_of, status_in_words, step_of
 from paper_assets.rewriting.policy import LEVELS, Decision, Wait
 from paper_assets.rewriting.prompts import persona
 from paper_assets.rewriting.writing import Writer, new_item, open_writer
@@ -94,7 +93,7 @@ def rewrite(
     if result is not None:
         say(result.note)
     if not cancel:
-        _continue(settings, warehouse, item, ask=not as_json, decided=result is not None)
+        _continue(settings, warehouse, item, decided=result is not None)
     _show(warehouse, item, settings.rewriting, as_json=as_json)
 
 
@@ -141,32 +140,26 @@ def _task(warehouse: Warehouse, paper_id: str, level: str, language: str | None)
     return new_item(paper, known, language=language)
 
 
-def _continue(settings: Settings, warehouse: Warehouse, item: str, *, ask: bool, decided: bool) -> None:
-    """Write attempts until the item is done or waits for a decision; at a terminal, ask the user for it."""
+def _continue(settings: Settings, warehouse: Warehouse, item: str, *, decided: bool) -> None:
+    """Write attempts until the item is done or waits for a decision."""
     current = rewrite_item(warehouse, item)
-    attended = ask and sys.stdin.isatty()
     if current.outcome is not None:  # closed by the decision just made, or earlier
         _embed(settings, warehouse)
         if decided and current.note:  # that may have been what kept it out of the archive
             offer_again(_archive(settings, warehouse))
         return
-    if _waiting_attempt(current, settings.rewriting) is not None and not attended:
+    if _waiting_attempt(current, settings.rewriting) is not None:
         return
     writer = _writer(settings, warehouse)
     if writer.model:
         warn(f"Asking {writer.model}: at most {writer.at_most([current])}, repairs included")
-    steps = rewriting(warehouse, writer, item)
-    decision: Decision | None = None
     try:
-        while True:
-            state = steps.send(decision)
+        for state in rewriting(warehouse, writer, item):
             held = next((line for line in state.feedback.splitlines() if line.startswith("held back")), "")
             held = f", {held.rstrip('. ')}" if held and state.status == "FAIL" else ""
             say(f"attempt {state.attempt} of at most {state.max_retries}: {state.current_score} ({state.status}){held}")
-            decision = _ask(state) if state.decision_required and attended else None
-            if state.decision_required and decision is None:
+            if state.decision_required:
                 return
-    except StopIteration:
         _embed(settings, warehouse)
     finally:
         if writer.budget.usage.calls:
@@ -179,15 +172,6 @@ def _embed(settings: Settings, warehouse: Warehouse) -> None:
         with suppress(ModelUnavailable):  # the next run of paper_rewrites embeds it
             model = load_embedder(settings.embedding_model)
             embed_documents(warehouse, "rewrite", encode=model.encode, model=model.name)
-
-
-def _ask(state: OptimizerState) -> Decision | None:
-    """Return the person's decision; None to leave it for later."""
-    say(f"\n{state.current_text}\n\nThe critic: {state.feedback}\n")
-    answer = typer.prompt("accept, retry or later", default="later", err=True).strip().lower()
-    if answer in ("a", "accept"):
-        return "accept"
-    return "retry" if answer in ("r", "retry") else None
 
 
 def _archive(settings: Settings, warehouse: Warehouse) -> Archive:

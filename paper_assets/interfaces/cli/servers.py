@@ -4,7 +4,6 @@ import re
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -43,13 +42,6 @@ def _announce(text: str, *, browser: bool) -> None:
     address = re.search(r"http://\S+", text)
     if address and browser and sys.stdout.isatty():
         threading.Timer(0.5, webbrowser.open, [address[0]]).start()
-
-
-def serve_desk(port: int, announce: Callable[[str], None]) -> None:
-    """Serve the page to this machine until a signal ends the process; `announce` receives the line with its URL."""
-    from paper_assets.interfaces.page.app import serve as serve_page  # not for the MCP server's start
-
-    serve_page(read_settings(), environment(), port=port, say=announce)
 
 
 @lab.command()
@@ -117,4 +109,6 @@ def start(
 
         return fetch_and_rank(days, profile)
 
-    serve_desk(port, partial(_announce, browser=browser))
+    from paper_assets.interfaces.page.app import serve as serve_page  # not for the MCP server's start
+
+    serve_page(read_settings(), environment(), port=port, say=partial(_announce, browser=browser))
