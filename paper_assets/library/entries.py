@@ -31,8 +31,6 @@ class Entry:
     where: str
     title: str = ""
     abstract: str = ""
-    authors: tuple[str, ...] = ()
-    year: str = ""
     doi: str = ""
     arxiv: str = ""  # an id or an address, as written
     url: str = ""

@@ -56,11 +56,6 @@ class Name:
         """The family name with its particle."""
         return f"{self.particle} {self.family}".strip()
 
-    @property
-    def natural(self) -> str:
-        """The name as it is spoken: given names first."""
-        return " ".join(part for part in (self.given, self.last, self.suffix) if part)
-
 
 def is_name(text: str) -> bool:
     """Return whether the text has a letter: arXiv's lists of authors contain ":" where a collaboration is named."""
@@ -237,30 +232,10 @@ def _bibtex_entry(record: Mapping[str, Any], where: str) -> Entry:
         where=f"{where} ({record.get('ID', 'without a key')})",
         title=one_line(readable_words(str(record.get("title") or ""))),
         abstract=one_line(readable_words(str(record.get("abstract") or ""))),
-        authors=tuple(_bibtex_author(name) for name in _bibtex_names(str(record.get("author", ""))) if is_name(name)),
-        year=clean_field(record.get("year") or str(record.get("date", ""))[:4]),
         doi=doi,
         arxiv=(clean_field(record.get("eprint")) if is_arxiv else "") or arxiv_named(*map(record.get, places)),
         url=clean_field(record.get("url")),
     )
-
-
-def _bibtex_names(text: str) -> list[str]:
-    """Divide at each "and" outside braces."""
-    names, depth = [""], 0
-    for word in text.split():
-        if word.lower() == "and" and depth == 0:
-            names.append("")
-            continue
-        depth += word.count("{") - word.count("}")
-        names[-1] = f"{names[-1]} {word}".strip()
-    return names
-
-
-def _bibtex_author(text: str) -> str:
-    whole = text.startswith("{") and text.endswith("}")
-    name = one_line(readable_words(text))
-    return name if whole else split_name(name).natural
 
 
 def _write_bibtex(papers: Sequence[Paper]) -> str:
@@ -350,12 +325,6 @@ def _ris_entry(record: Mapping[str, Any], where: str) -> Entry:
         where=where,
         title=one_line(str(record.get("title") or record.get("primary_title") or "")),
         abstract=one_line(str(record.get("abstract") or record.get("notes_abstract") or "")),
-        authors=tuple(
-            _ris_author(str(name))
-            for name in record.get("authors") or record.get("first_authors") or ()
-            if is_name(name)
-        ),
-        year=clean_field(record.get("year") or record.get("publication_year"))[:4],
         doi=clean_field(record.get("doi")),
         arxiv=named,
         url=clean_field(urls[0] if urls else ""),
@@ -394,13 +363,6 @@ def _ris_name(name: Name) -> str:
     return ", ".join(part for part in (name.last, name.given, name.suffix) if part)
 
 
-def _ris_author(text: str) -> str:
-    """Return `Family, Given, Suffix` as it is spoken."""
-    family, *rest = (part.strip() for part in one_line(text).split(","))
-    given, suffix = (*rest, "", "")[:2]
-    return " ".join(part for part in (given, family, suffix) if part)
-
-
 def _read_csl(text: str) -> Sequence[Mapping[str, Any]]:
     record = parse_json(text, source="CSL-JSON")
     found = record.get("items") if isinstance(record, dict) else record
@@ -410,17 +372,11 @@ def _read_csl(text: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _csl_entry(record: Mapping[str, Any], where: str) -> Entry:
-    issued = record.get("issued")
-    dates = issued.get("date-parts") if isinstance(issued, dict) else None
-    year = dates[0][0] if isinstance(dates, list) and dates and isinstance(dates[0], list) and dates[0] else ""
-    names = [name for name in record.get("author") or () if isinstance(name, dict)]
     places = ("number", "archive_location", "archive", "container-title", "publisher", "note", "URL")
     return Entry(
         where=f"{where} ({record.get('id', 'without an id')})",
         title=one_line(str(record.get("title") or "")),
         abstract=one_line(str(record.get("abstract") or "")),
-        authors=tuple(author for name in names if is_name(author := _csl_author(name))),
-        year=clean_field(year),
         doi=clean_field(record.get("DOI")),
         arxiv=arxiv_named(*map(record.get, places)),
         url=clean_field(record.get("URL")),
@@ -452,14 +408,6 @@ def _csl_name(name: Name) -> dict[str, str]:
     if not name.given:
         return {"literal": name.family}
     return {known: part for ours, known in _CSL_PARTS.items() if (part := getattr(name, ours))}
-
-
-def _csl_author(name: Mapping[str, Any]) -> str:
-    parts = (name.get("given"), name.get("dropping-particle"), *(name.get(each) for each in _CSL_AFTER))
-    return one_line(str(name.get("literal") or " ".join(str(part) for part in parts if part)))
-
-
-_CSL_AFTER = ("non-dropping-particle", "family", "suffix")
 
 
 def _is_arxiv(paper: Paper) -> bool:

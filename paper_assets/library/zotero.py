@@ -211,15 +211,10 @@ def _selected(connection: sqlite3.Connection, collections: Sequence[str]) -> lis
 
 def _entry(data: Mapping[str, Any], where: str) -> Entry:
     places = ("archiveID", "url", "extra", "libraryCatalog", "repository", "publicationTitle", "volume")
-    named = [creator for creator in data.get("creators") or () if isinstance(creator, Mapping)]
     return Entry(
         where=where,
         title=clean_field(data.get("title")),
         abstract=clean_field(data.get("abstractNote")),
-        authors=tuple(
-            clean_field(each.get("name") or f"{each.get('firstName', '')} {each.get('lastName', '')}") for each in named
-        ),
-        year=clean_field(data.get("date"))[:4],
         doi=clean_field(data.get("DOI")),
         arxiv=arxiv_named(*map(data.get, places)),
         url=clean_field(data.get("url")),
