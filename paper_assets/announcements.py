@@ -62,16 +62,14 @@ _STATES = get_args(State)  # the furthest from complete first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenDay:
-    """Describe a recent day: complete; arriving (asked, and more papers follow with `next_at`); due (ask for it now);
-    awaited (nothing is announced before `next_at`). `reason` is a clause for display, `announced` the last announcement
-    that was to be made.
+    """Describe a recent day: complete; arriving (asked, and more papers follow); due (ask for it now); awaited (nothing
+    is announced yet). `reason` is a clause for display, `announced` the last announcement that was to be made.
     """
 
     day: date
     state: State
     reason: str
     papers: int | None = None
-    next_at: datetime | None = None
     announced: datetime | None = None
 
 
@@ -179,7 +177,7 @@ def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcemen
     papers = None if last is None else last.papers
     following = next((each.at for each in announcements if each.at > made[-1].at), None) if made else None
     if not made:
-        return OpenDay(day=day, state="awaited", reason=f"announced {_clock(covering[0].at)}", next_at=upcoming)
+        return OpenDay(day=day, state="awaited", reason=f"announced {_clock(covering[0].at)}")
     if last is None:
         reason = "never asked for"
     elif last.asked_at < made[-1].at:
@@ -187,21 +185,15 @@ def _state(day: date, now: datetime, asked: Mapping[date, AskedDay], announcemen
     elif not _seen(made[-1], last.asked_at, asked):
         if following and now < following and _left_out(made, last.asked_at, asked):
             reason = f"a holiday at arXiv, more on {_clock(following)}"
-            return OpenDay(day=day, state="arriving", reason=reason, papers=papers, next_at=following)
+            return OpenDay(day=day, state="arriving", reason=reason, papers=papers)
         if now - last.asked_at < _ASK_AGAIN:
-            return OpenDay(
-                day=day,
-                state="arriving",
-                reason="nothing announced yet",
-                papers=papers,
-                next_at=last.asked_at + _ASK_AGAIN,
-            )
+            return OpenDay(day=day, state="arriving", reason="nothing announced yet", papers=papers)
         reason = f"nothing was announced by {_clock(last.asked_at)}"
     elif upcoming is not None:
-        return OpenDay(day=day, state="arriving", reason=f"more on {_clock(upcoming)}", papers=papers, next_at=upcoming)
+        return OpenDay(day=day, state="arriving", reason=f"more on {_clock(upcoming)}", papers=papers)
     else:
         return OpenDay(day=day, state="complete", reason="complete", papers=papers)
-    return OpenDay(day=day, state="due", reason=reason, papers=papers, next_at=upcoming, announced=made[-1].at)
+    return OpenDay(day=day, state="due", reason=reason, papers=papers, announced=made[-1].at)
 
 
 def _seen(announcement: Announcement, by: datetime, asked: Mapping[date, AskedDay]) -> bool:

@@ -13,10 +13,10 @@ import math
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from platformdirs import user_data_path
@@ -27,18 +27,14 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
 )
 
 from paper_assets.errors import InvalidInput
+from paper_assets.small_files import first_fault
 from paper_assets.weights import DEFAULT_WEIGHTS, DIMENSIONS, weights_from_json
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-
-Config = TypeVar("Config", bound="DataclassInstance")
 
 # Not settings: stores/kept_settings.py provides them and models/llm_config.py reads them. Where the use of the language
 # model is recorded, the current month, and why the kept language model cannot be read.
@@ -127,14 +123,12 @@ MailAddress = Annotated[
 ]
 Address = Annotated[str, AfterValidator(lambda text: text.rstrip("/"))]
 ClusterAddress = Annotated[
-    str,
-    AfterValidator(lambda text: text.rstrip("/")),
+    Address,
     Field(pattern=r"^((tcp|tls)://[A-Za-z0-9.:\[\]-]{1,253}:[0-9]{1,5}/?)?$"),
     Expected("an address like tcp://host:8786"),
 ]
 ServerAddress = Annotated[
-    str,
-    AfterValidator(lambda text: text.rstrip("/")),
+    Address,
     Field(pattern=r"^(https?://[A-Za-z0-9.:\[\]-]{1,253}/?)?$"),
     Expected("an address like http://host:8000"),
 ]
@@ -146,29 +140,6 @@ Weekdays = Annotated[
 ]
 TimeZone = Annotated[str, AfterValidator(_zone), Expected("a time zone like UTC or Europe/Berlin")]
 Day = Annotated[date, BeforeValidator(_day), Expected("a day like 2025-01-01")]
-
-
-def changed_config(defaults: Config, text: str, *, given_as: str) -> Config:
-    """Return `defaults` with the fields that `text` names: `passes=92, asks=86`; true and false for a switch.
-
-    Raises InvalidInput with `given_as` and the entry.
-    """
-    kinds = {field.name: type(getattr(defaults, field.name)) for field in fields(defaults)}
-    chosen: dict[str, object] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (part.strip() for part in entry.partition("="))
-        if name not in kinds:
-            raise InvalidInput(f"{given_as}: {name[:40]!r} is unknown; use {', '.join(kinds)}")
-        kind = kinds[name]
-        try:
-            chosen[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-        except (ValueError, KeyError):
-            expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-            raise InvalidInput(f"{given_as}: {name} must be {expected}, got {value[:40]!r}") from None
-    try:
-        return replace(defaults, **chosen)
-    except InvalidInput as fault:
-        raise InvalidInput(f"{given_as}: {str(fault).removeprefix('rewriting: ')}") from None
 
 
 ARCHIVE = "optim_best_practices_v1"  # B1: the version is in the name
@@ -330,9 +301,20 @@ def _scoring(value: object) -> object:
 
 
 def _rewriting(value: object) -> object:
-    if isinstance(value, str):
-        return changed_config(RewritingConfig(), value, given_as="PAPER_ASSETS_REWRITING")
-    return value
+    """Read the fields that a text changes: `passes=92, mask_pii=false`. Raises InvalidInput."""
+    if not isinstance(value, str):
+        return value
+    entries = (entry.partition("=") for entry in value.split(",") if entry.strip())
+    chosen = {name.strip(): text.strip() for name, _, text in entries}
+    names = [each.name for each in fields(RewritingConfig)]
+    try:
+        for name in chosen.keys() - set(names):
+            raise InvalidInput(f"{name[:40]!r} is unknown; use {', '.join(names)}")
+        return TypeAdapter(RewritingConfig).validate_python(chosen)
+    except ValidationError as fault:
+        raise InvalidInput(f"PAPER_ASSETS_REWRITING: {first_fault(fault)}") from None
+    except InvalidInput as fault:
+        raise InvalidInput(f"PAPER_ASSETS_REWRITING: {str(fault).removeprefix('rewriting: ')}") from None
 
 
 class Settings(BaseModel):

@@ -31,7 +31,7 @@ BELOW = {
     "paper_id": {"errors"},
     "paper": {"paper_id", "errors", "text"},
     "errors": set(),
-    "settings": {"errors", "weights"},
+    "settings": {"errors", "small_files", "weights"},
     "profile": {"paper_id", "errors", "small_files", "text", "weights"},
     "small_files": {"errors"},
     "weights": {"errors", "small_files"},

@@ -70,7 +70,7 @@ def test_each_variable_becomes_a_value_of_its_kind() -> None:
         ("PAPER_ASSETS_HOME", "~nobody-of-this-name/x", "must be a folder with a name in UTF-8, got '~nobody-of-th"),
         ("PAPER_ASSETS_HOME", "caf\udce9", r"must be a folder with a name in UTF-8, got 'caf\udce9'"),
         ("PAPER_ASSETS_ARCHIVE", "mine", "must be a name that ends in its version, like optim_best_practices_v1"),
-        ("PAPER_ASSETS_REWRITING", "passes=high", ": passes must be a whole number, got 'high'"),
+        ("PAPER_ASSETS_REWRITING", "passes=high", ": passes: input should be a valid integer"),
         ("PAPER_ASSETS_WEIGHTS", "0.3", 'must be JSON like {"general": '),
         ("PAPER_ASSETS_WEIGHTS", "[" * 100_000, "must be JSON like"),
         ("PAPER_ASSETS_WEIGHTS", '{"all": {}}', ": 'all' is not a purpose; use general, literature_review, "),

@@ -141,7 +141,7 @@ def test_thresholds_are_configuration() -> None:
     assert load_settings({}, Path("/nowhere")).rewriting == NUMBERS
     for text, reason in [
         ("passs=3", "'passs' is unknown"),
-        ("passes=high", "passes must be a whole number"),
+        ("passes=high", "passes: input should be a valid integer"),
         ("asks=95", "asks=95, passes=90"),
         ("passes=50", "enough <= asks <= passes"),
         ("duplicate_similarity=nan", "duplicate_similarity must be from 0 to 1, got nan"),
@@ -153,7 +153,7 @@ def test_thresholds_are_configuration() -> None:
         ("recalled=200", "recalled must be from 0 to 100"),
         ("recall_depth=0", "recall_depth must be at least 1"),
         ("recall_depth=0", "recall_depth must be at least 1"),
-        ("mask_pii=maybe", "true or false"),
+        ("mask_pii=maybe", "mask_pii: input should be a valid boolean"),
     ]:
         with pytest.raises(InvalidInput, match=f"^PAPER_ASSETS_REWRITING: .*{reason}"):
             load_settings({"PAPER_ASSETS_REWRITING": text}, Path("/nowhere"))
