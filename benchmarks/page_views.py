@@ -76,7 +76,6 @@ def views(desk: Desk) -> dict[str, str]:
         "profiles": "/?all=1",
         "today": "/p/p0",
         "an earlier day": f"/p/p0/{DAY - timedelta(days=2)}",
-        "week": "/p/p0/week",
         "all days": "/p/p0/days",
         "changes": f"/p/p0/{DAY}/changes",
         "why": f"/p/p0/{DAY}/why?{urlencode({'paper': last})}",

@@ -166,21 +166,12 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnshownEntry:
-    """A listed paper that could not be shown, at its place; `fault` is among the digest's warnings too."""
-
-    rank: int
-    paper_id: str
-    fault: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
     """One profile's page of a day.
 
     `window`: what was new, and `filtered` what was filtered out. `remarks`: how the list was ranked. `more_likely`: the
-    likely papers that follow the list. `by_people`: other papers by people whom the reader follows. `unshown`: listed
-    papers that failed. `also_rewritten`: rewrites of papers without an entry. `updated`: when the content changed, UTC.
+    likely papers that follow the list. `by_people`: other papers by people whom the reader follows. `also_rewritten`:
+    rewrites of papers without an entry. `updated`: when the content changed, UTC.
     """
 
     profile: str
@@ -192,7 +183,6 @@ class Digest:
     entries: tuple[DigestEntry, ...]
     more_likely: tuple[PaperLine, ...]
     by_people: tuple[PaperLine, ...]
-    unshown: tuple[UnshownEntry, ...]
     warnings: tuple[str, ...]
     remarks: tuple[str, ...]
     changes: tuple[ChangeSet, ...]
@@ -214,7 +204,7 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
     versions = _versions(stored.rewrites, config=config, faults=faults)
     matched = matches_of(stored.content, [stored.papers[each] for each in places if each in stored.papers])
     orders = order_notes(shown, header)
-    listed, unshown = _entries(
+    listed = _each(
         shown,
         lambda row: entry_of(
             row,
@@ -225,7 +215,7 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
             matched=matched.get(row["paper_id"], Matched()),
             order=orders.get(row["paper_id"]),
         ),
-        places=places,
+        named=lambda row: one_line(row["paper_id"]),
         faults=faults,
     )
     more, people = (
@@ -271,7 +261,6 @@ def digest_of(stored: DigestRows, *, config: RewritingConfig) -> Digest:
         entries=listed,
         more_likely=more,
         by_people=people,
-        unshown=unshown,
         warnings=(*(one_line(line) for line in header["warnings"]), *faults),
         remarks=_remarks(header, stored.answers),
         changes=tuple(found for found in changes if found),
@@ -296,25 +285,6 @@ def _versions(
         if version:
             versions.setdefault(paper_id, []).append(version)
     return versions
-
-
-def _entries(
-    rows: Sequence[Mapping[str, Any]],
-    entry: Callable[[Mapping[str, Any]], DigestEntry],
-    *,
-    places: Mapping[str, int],
-    faults: list[str],
-) -> tuple[tuple[DigestEntry, ...], tuple[UnshownEntry, ...]]:
-    """Return the entries of the rows, and the papers whose entry failed."""
-    entries: list[DigestEntry] = []
-    unshown: list[UnshownEntry] = []
-    for row in rows:
-        found = _each([row], entry, named=lambda each: one_line(each["paper_id"]), faults=faults)
-        entries += found
-        if not found:
-            rank, paper_id = places[row["paper_id"]], one_line(row["paper_id"])
-            unshown.append(UnshownEntry(rank=rank, paper_id=paper_id, fault=faults[-1]))
-    return tuple(entries), tuple(unshown)
 
 
 def reasons_of(candidates: Sequence[Mapping[str, Any]]) -> Counter[str]:

@@ -115,30 +115,6 @@ def rated_profiles(warehouse: Warehouse) -> list[str]:
     return warehouse.column("select distinct profile from ratings order by profile")
 
 
-def rated_days(warehouse: Warehouse, profile: str) -> list[tuple[date, int, int, int]]:
-    """Return for each ranked day how many papers were shown, and how many of these are rated `worth` and `no`."""
-    return warehouse.rows(
-        """
-        select
-            day,
-            count(*),
-            count(*) filter (where rating = 'worth'),
-            count(*) filter (where rating = 'no')
-        from rankings
-        left join (
-            select paper_id, arg_max(rating, place) as rating
-            from ratings
-            where profile = $profile
-            group by paper_id
-        ) using (paper_id)
-        where profile = $profile and shown
-        group by day
-        order by day
-        """,
-        {"profile": profile},
-    )
-
-
 def delete_ratings(warehouse: Warehouse, profile: str) -> int:
     """Delete the profile's ratings, marks of seen papers and everything that was learned from them.
 

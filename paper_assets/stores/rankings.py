@@ -440,21 +440,6 @@ def shown_by_day(warehouse: Warehouse, spans: Spans) -> dict[str, dict[date, fro
     return {profile: {day: frozenset(ids) for day, ids in of_days.items()} for profile, of_days in found.items()}
 
 
-def listed_by_day(warehouse: Warehouse, profile: str, days: Sequence[date]) -> dict[date, dict[str, str]]:
-    """Return the papers of the profile's lists by day and rank, each with the interest that it is nearest to."""
-    rows = warehouse.rows(
-        """
-        select day, list((paper_id, coalesce(nearest, '')) order by rank)
-        from rankings
-        where profile = $profile and shown and list_contains($days::date[], day)
-            and day between list_min($days::date[]) and list_max($days::date[])
-        group by day
-        """,
-        {"profile": profile, "days": list(days)},
-    )
-    return {day: dict(papers) for day, papers in rows}
-
-
 @cache
 def candidate_schema() -> pa.Schema:
     """Return the columns of candidates: every paper of the window, passed or removed with its reason."""

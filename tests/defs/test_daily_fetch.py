@@ -12,7 +12,7 @@ from paper_assets.defs import resources
 from paper_assets.defs.due import PASSING, Tried, tried_runs
 from paper_assets.defs.fetching import daily_fetch, daily_tick
 from paper_assets.settings import Settings, load_settings
-from paper_assets.stores.rankings import latest_ranking_day, listed_by_day
+from paper_assets.stores.rankings import latest_ranking_day, ranking
 from tests.defs.test_due import Daemon
 from tests.loopback_arxiv import loopback_arxiv
 from tests.pipeline.test_due_days import announced, submitted, workspace_of
@@ -155,8 +155,8 @@ def test_a_week_of_the_daemon_has_each_mornings_papers_in_the_list_of_that_morni
                 daemon.settle()
                 newest = latest_ranking_day(fetched.warehouse, "ann")
                 assert newest is not None
-                listed = listed_by_day(fetched.warehouse, "ann", [newest])[newest]
-                lists[daemon.now] = newest, set(listed)
+                listed = ranking(fetched.warehouse, newest, "ann").listed
+                lists[daemon.now] = newest, {row["paper_id"] for row in listed}
     assert [f"{now:%a %H} {day:%a}" for now, (day, _) in lists.items()] == [
         "Fri 01 Thu",
         "Mon 01 Fri",

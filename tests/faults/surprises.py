@@ -167,7 +167,7 @@ def run_desk(desk: Desk) -> Outcome:
     return Outcome(_results(desk, workspace) | answers, failures, None)
 
 
-VIEWS = ("", "/days", "/week", "/evidence", "/rewrites", "/practices", "/learned", "/shelf", "/profile", "/map",
+VIEWS = ("", "/days", "/evidence", "/rewrites", "/practices", "/learned", "/shelf", "/profile", "/map",
          f"/{DAYS[0]}", f"/{DAYS[1]}/changes", f"/{DAYS[1]}/why?paper=2603.00204", "/paper/2603.00204",
          "/search?q=speech")  # fmt: skip
 CALLS: Mapping[str, Mapping[str, Any]] = {

@@ -388,8 +388,7 @@ def test_each_earlier_day_has_its_url(page_of_a_year: Page, browser: Browser) ->
         page.goto(page_of_a_year.today)
         page.locator('a[rel="prev"]').click()
         expect(page).to_have_url(f"{page_of_a_year.today}/{DAYS[1]}")
-        page.get_by_role("link", name="week").click()
-        page.get_by_role("link", name="all days").click()
+        page.get_by_role("link", name="days", exact=True).click()
         expect(page.locator(".days a")).to_have_count(365)
 
 
@@ -536,29 +535,6 @@ def test_what_is_left_of_a_list_is_marked_as_seen_with_one_key_and_unmarked(
         page.get_by_role("button", name="Mark unrated papers as unseen").click()
         expect(page.locator("small.seen")).to_have_count(0)
     assert seen_papers(warehouse, PROFILE) == frozenset()
-    assert ratings(nothing_rated) == {first: "worth"}
-
-
-def test_the_week_shows_each_paper_of_the_last_lists_once_and_only_the_unseen_if_asked(
-    nothing_rated: Page, browser: Browser
-) -> None:
-    first = listed(nothing_rated)[0]
-    with visitor(browser) as page:
-        page.goto(nothing_rated.today)
-        page.get_by_role("link", name="week").click()
-        page.wait_for_url("**/week*")  # loaded, so that the script reads keys
-        expect(page.locator(".of-day")).to_have_count(7)
-        expect(page.locator(".of-day h3 mark").first).to_be_attached()  # the words of the interest
-        ids = page.locator("article[id]").evaluate_all("all => all.map((each) => each.id)")
-        assert f"paper-{first}" in ids and len(ids) == len(set(ids))
-        page.keyboard.press("w")
-        pressed(page, first, "worth")
-        expect(page.locator("#all-seen")).to_contain_text(f"{len(ids) - 1} papers without a rating")
-        page.get_by_role("link", name="Show only the unseen").click()
-        expect(page.locator("article[id]")).to_have_count(len(ids) - 1)
-        page.get_by_role("button", name="All seen").click()
-        expect(page.locator(".verdict")).to_have_text("You have seen every paper of this week.")
-        keep_picture(page, "week-seen")
     assert ratings(nothing_rated) == {first: "worth"}
 
 

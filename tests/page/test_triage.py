@@ -85,15 +85,14 @@ def test_list_and_questions_are_rated_with_one_key_for_each_paper(
     assert given == {paper_id: KEYS[key] for paper_id, key in zip(papers, "wlnwlnwlnwlnwln", strict=True)}
 
 
-@pytest.mark.parametrize("view", ["", "/week"])
-def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, browser: Browser, view: str) -> None:
+def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, browser: Browser) -> None:
     desk_of_fifteen.desk.warehouse.run("delete from ratings")
     rows = ranking(desk_of_fifteen.desk.warehouse, DAY, "reader").rows
     listed = rows.filter(rows.column("shown")).column("paper_id").to_pylist()
     assert len(listed) == 15
     with visitor(browser) as page:
-        page.goto(f"{desk_of_fifteen.url}/p/reader{view}")
-        keep_picture(page, f"{view.strip('/') or 'today'}-fifteen")
+        page.goto(f"{desk_of_fifteen.url}/p/reader")
+        keep_picture(page, "today-fifteen")
         keys = "wlnwlnwlnwlnwln"
         for key in keys:
             page.keyboard.press(key)
@@ -101,7 +100,7 @@ def test_fifteen_papers_are_rated_with_fifteen_keys(desk_of_fifteen: Page, brows
         expect(page.locator(".message")).to_have_count(0)  # the rows show their ratings
         expect(page.locator('.papers [aria-pressed="true"]')).to_have_count(15)
         expect(page.locator(f'[id="paper-{listed[-1]}"]')).to_be_in_viewport()
-        keep_picture(page, f"{view.strip('/') or 'today'}-fifteen-rated")
+        keep_picture(page, "today-fifteen-rated")
     given = ratings_by_id(desk_of_fifteen.desk.warehouse, "reader")
     assert given == {paper_id: KEYS[key] for paper_id, key in zip(listed, keys, strict=True)}
 
@@ -113,12 +112,11 @@ _STOPS = """() => [...document.querySelectorAll("a[href], button, input:not([typ
   .filter((each) => each.checkVisibility() && each.tabIndex >= 0).length"""
 
 
-@pytest.mark.parametrize("view", ["", "/week"])
 def test_eight_papers_are_on_the_screen_of_a_laptop_and_five_on_two_of_a_phone(
-    desk_of_fifteen: Page, browser: Browser, view: str
+    desk_of_fifteen: Page, browser: Browser
 ) -> None:
     with visitor(browser) as page:
-        page.goto(f"{desk_of_fifteen.url}/p/reader{view}")
+        page.goto(f"{desk_of_fifteen.url}/p/reader")
         rows = page.evaluate(ROWS)
         assert max(height for height, _ in rows) <= 90
         head = 150  # of the frame, the day and what the list has; this desk also warns, as it has no model
@@ -141,7 +139,6 @@ def test_today_says_little_and_is_short_to_walk_through(desk_of_fifteen: Page, b
 STATES = {
     "empty-today": "/p/new",
     "empty-days": "/p/new/days",
-    "empty-week": "/p/new/week",
     "empty-shelf": "/p/new/shelf",
     "empty-evidence": "/p/new/evidence",
     "empty-rewrites": "/p/new/rewrites",

@@ -16,7 +16,6 @@ def views(page: Page) -> dict[str, str]:
         "home": "/",
         "today": f"/p/{PROFILE}",
         "days": f"/p/{PROFILE}/days",
-        "week": f"/p/{PROFILE}/week",
         "search": f"/p/{PROFILE}/search?q=traffic+forecasting+category:cs.LG",
         "search-start": f"/p/{PROFILE}/search",
         "search-fault": f"/p/{PROFILE}/search?q=roads+is:foo",

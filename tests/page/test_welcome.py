@@ -212,6 +212,7 @@ def test_the_address_of_a_profile_that_does_not_exist_offers_to_make_it(desk: De
 def test_profiles_are_renamed_removed_and_restored(desk: Desk, client: TestClient) -> None:
     content = {"interests": {"primary": ["traffic"]}}
     desk.profile("roads", content)
+    desk.profile("rivers", content)
     shown = client.post("/p/roads/remove", data={"token": TOKEN})
     assert "Profile roads is removed" in shown.text
     assert "Restore roads" in shown.text

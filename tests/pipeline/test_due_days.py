@@ -24,7 +24,7 @@ from paper_assets.ranking.verifier import Verifier, unavailable
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import latest_day, paper_counts
-from paper_assets.stores.rankings import listed_by_day
+from paper_assets.stores.rankings import ranking
 from paper_assets.stores.warehouse import Warehouse
 from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
@@ -167,6 +167,6 @@ def test_whatever_the_order_of_arrivals_a_paper_is_in_the_first_list_after_its_a
                 warehouse, READER, newest, embedder=None, verifier=NO_MODEL, settings=keyed, now=datetime.now(UTC)
             )
             lists |= {paper.paper_id: newest for paper in arrived}
-        shown = listed_by_day(warehouse, READER.name, sorted(set(lists.values())))
-    pairs = [(paper_id, day) for day, ids in shown.items() for paper_id in ids]
+        shown = {day: ranking(warehouse, day, READER.name).listed for day in lists.values()}
+    pairs = [(row["paper_id"], day) for day, rows in shown.items() for row in rows]
     assert sorted(pairs) == sorted(lists.items())

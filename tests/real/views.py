@@ -80,7 +80,6 @@ PAGES: Mapping[str, str] = {
     "a day": f"/{MONDAY}",
     "days": "/days",
     "changes": f"/{MONDAY}/changes",
-    "week": "/week",
     "map": "/map",
     "map of a month": "/map?span=month",
     "evidence": "/evidence",

@@ -50,7 +50,6 @@ def templates() -> jinja2.Environment:
     page_environment.globals |= {
         "isolated": _isolated_macro,
         "isolated_paper": _isolated_paper,
-        "unshown_paper": unshown_paper,
         "UNEMBEDDED": UNEMBEDDED,
     }
     return page_environment
@@ -100,15 +99,10 @@ def _isolated_paper(paper_id: str, macro: Callable[..., str], *values: Any) -> s
         return macro(*values)
     except Exception:
         logger.exception("the paper %s could not be shown", paper_id)
-        return unshown_paper(paper_id)
-
-
-def unshown_paper(paper_id: str, rank: int | None = None) -> Markup:
-    """Return the line of a list for a paper that could not be shown."""
-    place, link = f"{rank}. " if rank else "", source_link(paper_id)
+    link = source_link(paper_id)
     there = Markup(' <a href="{}">{}</a>').format(link.url, link.label) if link else ""
-    line = Markup('<li><p class="warning unshown">{}Paper {} could not be shown; the log has the reason.{}</p></li>')
-    return line.format(place, paper_id, there)
+    line = Markup('<li><p class="warning unshown">Paper {} could not be shown; the log has the reason.{}</p></li>')
+    return line.format(paper_id, there)
 
 
 def as_sentence(text: object) -> str:

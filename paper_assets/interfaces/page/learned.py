@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import Any
 
 import pyarrow.compute as pc
@@ -22,7 +20,7 @@ from paper_assets.pipeline.profiles import usable_profile
 from paper_assets.profile import Interests
 from paper_assets.ranking.changes import RatedMove, ratings_effect
 from paper_assets.ranking.preferences import strongest_stems
-from paper_assets.stores.feedback import Forgotten, forgotten, rated_days, stored_model
+from paper_assets.stores.feedback import Forgotten, forgotten, stored_model
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import StoredRanking, ranking
 from paper_assets.stores.warehouse import Warehouse
@@ -31,7 +29,6 @@ from paper_assets.text.words import commonest_forms, stems_in
 _MOST = 12  # words or papers in one direction
 _AT_ONCE = 4  # of them before "more" is opened
 _MOST_NAMED = 5  # papers that came or went, on Today
-_MOST_WEEKS = 12
 
 
 def day_effect(warehouse: Warehouse, stored: StoredRanking, rated: Mapping[str, str]) -> dict[str, Any] | None:
@@ -93,7 +90,6 @@ def show_learned(request: Request) -> Response:
         down = [paper_id for paper_id, pull in pulls[:_MOST] if pull < 0]
         titles = titles_of(warehouse, [*up, *down, *unlearned.papers])
         read = papers_from_table(papers_by_id(warehouse, list(model.rated) if model else []))
-        weeks = rated_weeks(warehouse, profile)
     words = {stem: weight for stem, weight in model.words.items() if stem not in unlearned.words} if model else {}
     telling = strongest_stems(words, _MOST)
     return page(
@@ -110,7 +106,6 @@ def show_learned(request: Request) -> Response:
             for direction in (up, down)
         ],
         forgotten=_forgotten(unlearned, titles),
-        weeks=weeks,
         rated=len(ratings),
         evidence=evidence,
     )
@@ -145,31 +140,6 @@ def _effect_record(moved: RatedMove, papers: Mapping[str, Paper]) -> dict[str, A
         "words": [forms.get(stem, stem) for stem in stems],
         "near": [readable_title(papers[paper_id].title) if paper_id in papers else paper_id for paper_id in moved.near],
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatedWeek:
-    """The lists of a week that begins on `monday`: how many papers they showed, and how the reader rated these."""
-
-    monday: date
-    shown: int
-    worth: int
-    no: int
-
-    @property
-    def share(self) -> float:
-        """Return the share of the rated papers that are worth reading."""
-        return self.worth / (self.worth + self.no)
-
-
-def rated_weeks(warehouse: Warehouse, profile: str) -> list[RatedWeek]:
-    """Return the newest weeks in which a shown paper is rated worth reading or not, ascending."""
-    weeks: dict[date, list[int]] = {}
-    for day, *counts in rated_days(warehouse, profile):
-        week = weeks.setdefault(day - timedelta(days=day.weekday()), [0, 0, 0])
-        weeks[day - timedelta(days=day.weekday())] = [count + more for count, more in zip(week, counts, strict=True)]
-    rated = [RatedWeek(monday=day, shown=listed, worth=worth, no=no) for day, (listed, worth, no) in weeks.items()]
-    return sorted((week for week in rated if week.worth + week.no), key=lambda week: week.monday)[-_MOST_WEEKS:]
 
 
 def _stems_of(interests: Interests) -> set[str]:

@@ -1,4 +1,4 @@
-"""Show papers as rows to decide by: on Today and in the week, in search results and on the shelf in the same way."""
+"""Show papers as rows to decide by: on Today, in search results and on the shelf in the same way."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -9,19 +9,19 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from paper_assets.errors import InvalidInput, NotComputed, PaperAssetsError, PaperNotFound
+from paper_assets.errors import InvalidInput, PaperAssetsError, PaperNotFound
 from paper_assets.interfaces.background import Task
 from paper_assets.interfaces.page.desk import (
     Desk,
     desk_of,
     folder_of,
+    interests_of,
     may_see,
     now,
     page,
@@ -32,8 +32,8 @@ from paper_assets.interfaces.page.desk import (
 from paper_assets.interfaces.page.display import Unshown, as_sentence, isolate, readable_title
 from paper_assets.interfaces.page.evidence import address_of_question, keep_plan, missing_model, questions_of
 from paper_assets.interfaces.page.paper_rows import corpus_of, in_only_profile, rated_by, reader_of, rows_found
-from paper_assets.interfaces.page.profile_form import field_faults, read_file
 from paper_assets.interfaces.page.today import ratings_part
+from paper_assets.interfaces.page.welcome import place_of
 from paper_assets.learning.ratings import is_profile
 from paper_assets.pipeline.desk_answers import (
     FETCHING_SECONDS,
@@ -62,10 +62,11 @@ from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.question_answering import LONGEST_QUESTION, extractive_answer
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.retrieval.search_query import SearchQuery, parse_search_query
+from paper_assets.setup.draft import ProfileDraft
+from paper_assets.setup.profile_editing import add_to_profile
 from paper_assets.stores.documents import DataType
 from paper_assets.stores.kept_answers import KeptAnswer, kept_answers
 from paper_assets.stores.papers import find_paper, latest_day
-from paper_assets.stores.profiles import write_json
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import one_line
 from paper_assets.text.words import words_in
@@ -73,10 +74,8 @@ from paper_assets.text.words import words_in
 _ON_A_PAGE = 20
 _LAST_PAGE = 50  # MOST_RESULTS of the search
 _SIMILAR = 20
-_RECENT_DAYS = 30
 _ANY_QUESTION = "what is this paper about"
 _PASSAGES = 8  # their sentences are enough for the embedding model to be compiled
-_PLACE = re.compile(r"\bat character (\d+)")
 FILTER_HELP: tuple[tuple[str, str], ...] = (
     ('"graph neural network"', "the phrase occurs in the title or abstract"),
     ('author:Vaswani · author:"Ashish Vaswani"', "an author; several authors must all match"),
@@ -89,16 +88,6 @@ FILTER_HELP: tuple[tuple[str, str], ...] = (
 )
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultPlace:
-    """An error in a query: its text, and the query before, at and after the place that it is about."""
-
-    text: str
-    before: str
-    at: str
-    after: str
 
 
 def show_search(request: Request) -> Response:
@@ -116,18 +105,18 @@ def show_search(request: Request) -> Response:
             raise PaperNotFound(f"paper {like!r} is not stored, so no similar papers can be found")
         similar = isolate("The similar papers", lambda: similar_papers(corpus_of(desk), paper, limit=_SIMILAR))
         values["liked"] = {"paper_id": paper.paper_id, "title": readable_title(paper.title)}
-        values |= {"fault": _plain(similar)} if isinstance(similar, Unshown) else {"rows": rows_found(desk, similar)}
+        values |= {"fault": f"{similar}."} if isinstance(similar, Unshown) else {"rows": rows_found(desk, similar)}
     elif text:
         try:
             query = _allowed(request, parse_search_query(text))
             results = isolate("The search", lambda: _searched(desk, query, profile, number))
             values["query"] = query
             if isinstance(results, Unshown):
-                values["fault"] = _plain(results)
+                values["fault"] = f"{results}."
             else:
                 values |= {"found": results, "rows": rows_found(desk, results.papers)}
         except InvalidInput as fault:
-            values["fault"] = _placed(text, str(fault))
+            values["fault"] = f"This search cannot be read: {str(fault).removeprefix('search: ')}."
     else:
         preload(desk)
         if profile:
@@ -144,7 +133,6 @@ def show_search(request: Request) -> Response:
         first=(number - 1) * _ON_A_PAGE + 1,
         earlier=_address(text, number - 1 if values["rows"] else 1) if number > 1 else None,
         later=_address(text, number + 1) if values["found"] and values["found"].more and number < _LAST_PAGE else None,
-        suggested=_suggested(text, profile, newest or now().date()) if not like else (),
         help=FILTER_HELP,
         empty=newest is None,
         ratings=ratings,
@@ -183,19 +171,9 @@ def keep_search(request: Request) -> Response:
 
 def _keep_interest(desk: Desk, profile: str, words: str) -> bool:
     """Add a main interest to the profile's file; False if it is there. Raises InvalidInput, InvalidProfile."""
-    if folder_of(desk, profile) is None:
-        raise NotComputed(f"the folder of profile {profile!r} was removed; it cannot be edited")
-    file, record, version = read_file(desk, profile)
-    interests = record.get("interests", {})
-    if not isinstance(interests, dict):
-        raise InvalidInput(f"{file} has an error; correct it before a search is added")
-    if any(words.lower() == str(interest).lower() for level in interests.values() if level for interest in level):
+    if words.lower() in map(str.lower, interests_of(desk, profile)):
         return False
-    edited = {**record, "interests": {**interests, "primary": [*(interests.get("primary") or []), words]}}
-    faults, other = field_faults(edited)
-    if faults or other:
-        raise InvalidInput(f"the interest cannot be added: {' '.join((*faults.values(), *other))}")
-    write_json(file, edited, version=version, turns=desk.editing)
+    add_to_profile(place_of(desk), profile, ProfileDraft(name=profile, interests=(words,)), now=now())
     return True
 
 
@@ -215,43 +193,6 @@ def _allowed(request: Request, query: SearchQuery) -> SearchQuery:
     ):
         raise InvalidInput(f"search: there is no profile {str(query.profile)[:60]!r} to search in")
     return query
-
-
-def _placed(text: str, fault: str) -> FaultPlace:
-    """Return the error with the part of the query that it is about; that part is empty where the error names no
-    place.
-    """
-    message = fault.removeprefix("search: ")
-    if not message.split(" ", 1)[0].endswith(":"):  # a filter's name stays as it is typed
-        message = f"{message[:1].upper()}{message[1:]}"
-    place = _PLACE.search(fault)
-    if not place or int(place[1]) > len(text):
-        return FaultPlace(text=message, before="", at="", after="")
-    start = int(place[1]) - 1
-    end = start + len(text[start:].split(None, 1)[0]) if text[start:].strip() else len(text)
-    return FaultPlace(text=message, before=text[:start], at=text[start:end], after=text[end:])
-
-
-def _plain(unshown: Unshown) -> FaultPlace:
-    return FaultPlace(text=f"{unshown}.", before="", at="", after="")
-
-
-def _suggested(text: str, profile: str | None, newest: date) -> tuple[tuple[str, str], ...]:
-    """Return filters to add with one click, each with the query that has it; none of a kind that the query uses."""
-    recent = f"from:{newest - timedelta(days=_RECENT_DAYS)}"
-    offered: Mapping[str, tuple[str, ...]] = {
-        "is:": ("is:unseen", "is:worth", "is:later") if profile else (),
-        "in:": ("in:profile",) if profile else (),
-        "has:": ("has:code",),
-        "from:": (recent,),
-    }
-    used = text.lower()
-    return tuple(
-        (suggestion, f"{text} {suggestion}".strip())
-        for kind, filters in offered.items()
-        if not re.search(rf"(?:^|\s){kind}", used)
-        for suggestion in filters
-    )
 
 
 def _address(text: str, number: int) -> str:

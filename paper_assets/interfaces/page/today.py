@@ -1,11 +1,7 @@
-"""Today: a profile's list for a day, the reader's ratings, earlier days, and what changed between two lists.
+"""Today: a profile's list for a day, the reader's ratings, earlier days, and what changed between two lists."""
 
-The week shows the lists of the last seven ranked days in one view, with "All seen".
-"""
-
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from hashlib import sha256
@@ -16,11 +12,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from paper_assets.digests.content import Digest, UnshownEntry, change_set
-from paper_assets.digests.entry import DigestEntry
+from paper_assets.digests.content import Digest, change_set
 from paper_assets.digests.markdown import paper_list
 from paper_assets.digests.plain_text import in_words
-from paper_assets.errors import InvalidInput, NotComputed
+from paper_assets.errors import NotComputed
 from paper_assets.interfaces.page.background_commands import rank_again_state, under_way
 from paper_assets.interfaces.page.desk import (
     Desk,
@@ -52,7 +47,6 @@ from paper_assets.stores.feedback import last_ratings, mark_seen, seen_papers, u
 from paper_assets.stores.papers import papers_by_id
 from paper_assets.stores.rankings import (
     StoredRanking,
-    listed_by_day,
     ranking,
     ranking_days,
     ranking_inputs,
@@ -61,8 +55,6 @@ from paper_assets.stores.rankings import (
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.numbers import count_of
 from paper_assets.text.sentences import cut_with_ellipsis
-
-logger = logging.getLogger(__name__)
 
 LAYOUTS = ("compact", "comfortable")
 _LAYOUT_COOKIE, _A_YEAR = "layout", 365 * 24 * 3600
@@ -100,9 +92,8 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     stored, days = ranking(warehouse, day, profile), ranking_days(warehouse, profile)
     digest = gather(warehouse, profile, day, settings=desk.settings)
     ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
-    entries = _entries(digest)
     listed, more = (
-        [entry.paper_id for entry in entries],
+        [entry.paper_id for entry in digest.entries],
         [line.paper_id for line in (*digest.more_likely, *digest.by_people)],
     )
     questions = _questions(warehouse, stored, {*listed, *more})  # each paper once
@@ -115,7 +106,6 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "after": min((ranked_day for ranked_day in days if ranked_day > day), default=None),
         "digest": digest,
         "changes": [replace(each, otherwise=tuple(map(_labelled, each.otherwise))) for each in digest.changes],
-        "listed": entries,
         "possible": [row["paper_id"] for row in possible],
         "warnings": warnings,
         "unmet": unmet,
@@ -128,7 +118,7 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
         "making": under_way(desk, profile),
         "remarks": [line.replace(missing, NO_MODEL) if missing else line for line in digest.remarks],
         "teach": first_set_left(stored.header, ratings),
-        "searches": [] if entries else interests_of(desk, profile)[:_MOST_SEARCHES],
+        "searches": [] if digest.entries else interests_of(desk, profile)[:_MOST_SEARCHES],
         "seen": seen,
         "left": sum(paper_id not in ratings and paper_id not in seen for paper_id in listed),
         "shared": paper_list(paper for paper in papers if paper.paper_id in listed),
@@ -136,18 +126,10 @@ def _day_shown(request: Request, warehouse: Warehouse, profile: str, day: date) 
     }
 
 
-def _entries(digest: Digest) -> list[DigestEntry | UnshownEntry]:
-    """Return the day's list by rank; a paper that cannot be shown is at its place."""
-    for unshown in digest.unshown:
-        logger.warning("the paper %s could not be shown: %s", unshown.paper_id, unshown.fault)
-    return sorted((*digest.entries, *digest.unshown), key=lambda each: each.rank)
-
-
 def _warnings(digest: Digest) -> tuple[list[str], list[str]]:
-    """Return the warnings for the top of the page, without those at a paper's place, and the unmet preferences."""
-    at_a_place = {each.fault for each in digest.unshown}
+    """Return the warnings for the top of the page, and the unmet preferences."""
     unmet = [line for line in digest.warnings if line.startswith((UNMET, CONTRADICTED, POWERLESS))]
-    return [line for line in digest.warnings if line not in unmet and line not in at_a_place], unmet
+    return [line for line in digest.warnings if line not in unmet], unmet
 
 
 def _possible(stored: StoredRanking, asked: set[str]) -> list[dict[str, Any]]:
@@ -304,68 +286,13 @@ def _state(warehouse: Warehouse, profile: str, day: date) -> str:
     return f"{sha256(repr(listed).encode()).hexdigest()[:16]} {ratings_version(last_ratings(warehouse, profile))[:16]}"
 
 
-_DAYS = 7
-_MOST_MARKED = 31  # whose lists one click marks as seen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOfDay:
-    """A day's list in the week: its papers by rank, and how many of them have neither a rating nor the mark "seen"."""
-
-    day: date
-    rows: tuple[PaperRow, ...]
-    left: int
-
-
-def show_week(request: Request) -> Response:
-    """Show the lists of the seven newest ranked days up to a day, the newest first; a paper once."""
-    until, only_left = request.query_params.get("until"), request.query_params.get("show") == "unseen"
-    with desk_of(request).read_together() as warehouse:
-        profile = profile_of(request)
-        last = parse_day(until, "until") if until else day_of(request, profile)
-        all_days = ranking_days(warehouse, profile)
-        days = [ranked_day for ranked_day in all_days if ranked_day <= last][-_DAYS:][::-1]
-        ratings, seen = ratings_by_id(warehouse, profile), seen_papers(warehouse, profile)
-        lists, listed_before = list[ListOfDay](), set[str]()
-        listed = listed_by_day(warehouse, profile, days)
-        stored = papers_from_table(
-            papers_by_id(warehouse, sorted({paper_id for of_day in listed.values() for paper_id in of_day}))
-        )
-        papers = {paper.paper_id: paper for paper in stored}
-        stems = telling_stems(warehouse, {nearest for of_day in listed.values() for nearest in of_day.values()})
-        for day in days:
-            ids = [paper_id for paper_id in listed.get(day, ()) if paper_id in papers and paper_id not in listed_before]
-            listed_before.update(ids)
-            left = [paper_id for paper_id in ids if paper_id not in ratings and paper_id not in seen]
-            of_day = left if only_left else ids
-            rows = tuple(row_of(papers[each], about=stems[listed[day][each]]) for each in of_day)
-            lists.append(ListOfDay(day=day, rows=rows, left=len(left)))
-    earlier = [ranked_day for ranked_day in all_days if days and ranked_day < days[-1]]
-    later = [ranked_day for ranked_day in all_days if ranked_day > last]
-    return page(
-        request,
-        "week.html.jinja",
-        day=last,
-        lists=[list_of_day for list_of_day in lists if list_of_day.rows or not only_left],
-        days=days,
-        left=sum(list_of_day.left for list_of_day in lists),
-        only_left=only_left,
-        earlier=earlier[-1] if earlier else None,
-        later=later[:_DAYS][-1] if later else None,
-        ratings=ratings,
-        seen=seen,
-    )
-
-
-def mark_lists(request: Request) -> Response:
-    """Mark the unrated papers of the lists of some days as seen, or remove the mark."""
+def mark_list(request: Request) -> Response:
+    """Mark the unrated papers of a day's list as seen, or remove the mark."""
     desk, profile, form = desk_of(request), profile_of(request), request.state.form
-    days = [parse_day(str(text), "the day of a list") for text in form.getlist("day")]
-    if not days or len(days) > _MOST_MARKED:
-        raise InvalidInput(f"name 1 to {_MOST_MARKED} days, got {len(days)}")
+    day = parse_day(str(form.get("day", "")), "the day of a list")
     with desk.warehouse.read_together() as warehouse:
         ratings = ratings_by_id(warehouse, profile)
-        listed = {paper_id for ids in listed_by_day(warehouse, profile, days).values() for paper_id in ids}
+        listed = {row["paper_id"] for row in ranking(warehouse, day, profile).listed}
     unrated = sorted(listed - ratings.keys())
     if form.get("seen") == "none":
         unmark_seen(desk.for_writing, profile, unrated)
