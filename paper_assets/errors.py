@@ -9,6 +9,7 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -199,6 +200,17 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(found))
         yield found
         found = found.__cause__ or found.__context__
+
+
+@contextmanager
+def failure_logged(name: str) -> Iterator[None]:
+    """Continue after a failure in one profile, day or paper; an unexpected one is logged. Raises StoreError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:
+        named_error(error, name)
 
 
 def named_error(error: Exception, name: str) -> PaperAssetsError:

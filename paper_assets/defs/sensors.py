@@ -34,7 +34,7 @@ def report_changes(instance: dg.DagsterInstance, workspace: Workspace, log: Any)
     """
     try:
         found = find_profiles(workspace.settings.profiles_dir)
-        for name in report_profiles(instance, found).removed:
+        for name in report_profiles(instance, found):
             instance.delete_dynamic_partition(str(profiles.name), name)
         faults = {f"{fault}; its last good ranking stays" for fault in found.faults.values()}
     except InvalidProfile as fault:

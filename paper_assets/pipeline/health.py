@@ -5,13 +5,12 @@ that fixes it. Repair runs before each run: tables are the truth, so missing ran
 again from them and unfinished files are removed. Repair computes nothing again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 
-from paper_assets.errors import InvalidProfile, StoreError, named_error
+from paper_assets.errors import InvalidProfile, failure_logged
 from paper_assets.pipeline.digests import write_digest
 from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, usable_profile
 from paper_assets.pipeline.rankings import keep_file
@@ -118,22 +117,11 @@ def repair(workspace: Workspace, *, report: Callable[[int], None] | None = None)
         report(len(lacking))
     for profile, day, file_too in lacking:  # in the order of the days, by which files of one second are numbered
         if file_too:
-            with _reported(profile, day):
+            with failure_logged(f"files of {profile}, {day}"):
                 keep_file(workspace.warehouse, usable_profile(workspace, profile), day, settings=settings)
     for profile, day, _ in sorted(lacking, key=lambda each: each[1], reverse=True):
-        with _reported(profile, day):
+        with failure_logged(f"files of {profile}, {day}"):
             write_digest(workspace.warehouse, profile, day, settings=settings)
-
-
-@contextmanager
-def _reported(profile: str, day: date) -> Iterator[None]:
-    """Continue after a failure in one profile's day: it stays as it is, and an unexpected error is logged."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except Exception as error:
-        named_error(error, f"files of {profile}, {day}")
 
 
 def lacking_files(settings: Settings, stored: Mapping[tuple[str, date], str | None]) -> list[tuple[str, date, bool]]:

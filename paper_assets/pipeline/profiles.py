@@ -26,15 +26,6 @@ class ProfilesFound:
     faults: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChanges:
-    """The differences from known profile hashes: added and removed names, names with new content."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-
-
 def load_valid_profile(folder: Path) -> Profile:
     """Load a profile and validate all of it, including its questions. Raises InvalidProfile."""
     profile = load_profile(folder)
@@ -70,20 +61,6 @@ def followed_categories(settings: Settings) -> tuple[str, ...]:
         return settings.categories
     wanted = {code for each in profiles for code in each.content.feed.categories or settings.categories}
     return tuple(sorted(wanted)) or settings.categories
-
-
-def profile_changes(known: Mapping[str, str | None], found: ProfilesFound) -> ProfileChanges:
-    """Compare known hashes (None: a name without one) with the folder.
-
-    A profile that cannot be read is neither changed nor removed: "could not read" is not "empty".
-    """
-    return ProfileChanges(
-        added=tuple(sorted(found.readable.keys() - known.keys())),
-        removed=tuple(sorted(known.keys() - found.readable.keys() - found.faults.keys())),
-        changed=tuple(
-            sorted(name for name, profile in found.readable.items() if known.get(name) != profile.content_hash)
-        ),
-    )
 
 
 def asks_for_rewrites(profile: Profile) -> bool:

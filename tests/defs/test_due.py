@@ -133,12 +133,20 @@ def test_an_edit_and_its_reversal_are_both_ranked(daemon: Daemon) -> None:
         assert daemon.settle() == [RANKING, ("reading_digests",)]
 
 
-def test_a_broken_file_ranks_nothing_and_is_named_once(daemon: Daemon) -> None:
+def test_a_broken_file_ranks_and_removes_nothing_and_is_named_once_and_a_removed_folder_loses_its_partition(
+    daemon: Daemon,
+) -> None:
     daemon.settle()
     daemon.profile("ann", '{"interests": ')
     assert daemon.tick() == [] and daemon.tick() == []
     (line,) = daemon.log.lines
     assert "ann" in line and "line 1" in line
+    (daemon.folder / "profiles" / "bob" / "profile.json").unlink()
+    assert daemon.tick() == []
+    assert daemon.instance.get_dynamic_partitions("profile") == ["ann"]
+    daemon.profile("bob", NEWTS)
+    daemon.tick()
+    assert daemon.instance.get_dynamic_partitions("profile") == ["ann", "bob"]
 
 
 def test_what_is_in_progress_is_not_requested_again_and_what_follows_waits(daemon: Daemon) -> None:

@@ -1,4 +1,4 @@
-"""Which profiles can be used, what is wrong with the others, what the sensor decides."""
+"""Which profiles can be used, what changes them, and what is wrong with the others."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paper_assets.errors import InvalidProfile
-from paper_assets.pipeline.profiles import ProfilesFound, find_profiles, load_valid_profile, profile_changes
+from paper_assets.pipeline.profiles import find_profiles, load_valid_profile
 from paper_assets.pipeline.ranking_call import RankingFiles, rank_and_filter_papers
 from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.settings import load_settings
@@ -25,61 +25,28 @@ def write(folder: Path, name: str, content: object = CONTENT) -> Path:
     return file
 
 
-def hashes(found: ProfilesFound) -> dict[str, str | None]:
-    return {name: profile.content_hash for name, profile in found.readable.items()}
-
-
-def test_a_new_profile_is_added_and_reported(tmp_path: Path) -> None:
-    write(tmp_path, "lab")
-    changes = profile_changes({}, find_profiles(tmp_path))
-    assert (changes.added, changes.changed, changes.removed) == (("lab",), ("lab",), ())
+def hash_of(folder: Path) -> str:
+    return find_profiles(folder).readable["lab"].content_hash
 
 
 def test_the_same_content_written_differently_is_not_a_change(tmp_path: Path) -> None:
     write(tmp_path, "lab")
-    known = hashes(find_profiles(tmp_path))
+    before = hash_of(tmp_path)
     reordered = {"keywords": {"must_include": []}, "interests": {"secondary": [], **CONTENT["interests"]}}
     write(tmp_path, "lab", json.dumps(reordered, indent=8))
-    assert profile_changes(known, find_profiles(tmp_path)).changed == ()
-
-
-def test_only_the_edited_profile_changes(tmp_path: Path) -> None:
-    write(tmp_path, "lab")
-    write(tmp_path, "other")
-    known = hashes(find_profiles(tmp_path))
-    write(tmp_path, "lab", {"interests": {"primary": ["diffusion models"]}})
-    assert profile_changes(known, find_profiles(tmp_path)).changed == ("lab",)
+    assert hash_of(tmp_path) == before
 
 
 def test_reading_a_paper_or_adding_a_pdf_or_a_question_changes_the_profile(tmp_path: Path) -> None:
     write(tmp_path, "lab")
-    known = hashes(find_profiles(tmp_path))
+    before = hash_of(tmp_path)
     questions = ("questions.json", '[{"rewritten_question": "why"}]')
     for name, text in (("read_papers.json", '["2501.12345"]'), questions, ("pdf/2501.12345.pdf", "")):
         file = tmp_path / "lab" / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        found = find_profiles(tmp_path)
-        assert profile_changes(known, found).changed == ("lab",), name
-        known = hashes(found)
-
-
-def test_a_half_written_profile_changes_nothing_deletes_nothing_and_is_named(tmp_path: Path) -> None:
-    file = write(tmp_path, "lab")
-    known = hashes(find_profiles(tmp_path))
-    file.write_text('{"interests": {"prim', encoding="utf-8")
-    found = find_profiles(tmp_path)
-    changes = profile_changes(known, found)
-    assert (changes.added, changes.changed, changes.removed) == ((), (), ())
-    assert str(file) in found.faults["lab"]
-
-
-def test_a_removed_profile_leaves_and_the_others_stay(tmp_path: Path) -> None:
-    file = write(tmp_path, "lab")
-    write(tmp_path, "other")
-    known = hashes(find_profiles(tmp_path))
-    file.unlink()
-    assert profile_changes(known, find_profiles(tmp_path)).removed == ("lab",)
+        assert hash_of(tmp_path) != before, name
+        before = hash_of(tmp_path)
 
 
 def test_a_folder_name_that_would_break_a_partition_key_is_a_named_fault(tmp_path: Path) -> None:
