@@ -6,10 +6,11 @@ here: what a step does, shows or checks (pipeline/).
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
 from inspect import getdoc
+from itertools import product as pairs_of
 from typing import Any, Literal, get_args, get_origin
 
 import dagster as dg
@@ -60,12 +61,11 @@ def _field(name: str, options: type[BaseModel]) -> Any:
     option = options.model_fields[name]
     values = get_args(option.annotation) if get_origin(option.annotation) is Literal else ()
     kind: Any = Enum(name, {value: value for value in values}) if values else option.annotation
-    low, high = (next((getattr(each, end) for each in option.metadata if hasattr(each, end)), None) for end in _ENDS)
-    limits = f" From {low} to {high}." if low is not None and high is not None else ""
+    ends = {end: getattr(each, end) for each in option.metadata for end in ("ge", "le") if hasattr(each, end)}
+    limits = " From {ge} to {le}.".format(**ends) if len(ends) == 2 else ""
     return kind | None, Field(default=None, description=f"{option.description or ''}{limits}".strip() or None)
 
 
-_ENDS = ("ge", "le")
 _OPTIONS = (
     "top_k",
     "purpose",
@@ -99,26 +99,19 @@ RUN_CONFIG: dict[str, Any] = {
     "arxiv_papers": PapersRunConfig,
 }
 # A list is expected each working day: a weekend with a holiday is three and a half days.
-FRESHNESS = {
-    "scored_rankings": dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=84), warn_window=timedelta(hours=36))
-}
+FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=84), warn_window=timedelta(hours=36))
 _DESCRIBED_TOGETHER = 20  # partitions reported in one opening of the store; writers wait half a second for them
 _RECENT_DAYS = 14  # that a check looks at when it is executed alone
 
 
 def asset_of(step: Step) -> dg.AssetsDefinition:
     """Return the asset or assets of a step, made in one op."""
-    config = RUN_CONFIG.get(step.name)
 
     def body(context: dg.AssetExecutionContext, config: Any, workspace: dg.ResourceParam[Workspace]) -> Iterator[Any]:
-        options = config.options() if config else {}
-        yield from _run(step, context, replace(workspace, log=context.log, options={**workspace.options, **options}))
+        options = {**workspace.options, **config.options()}
+        yield from _run(step, context, replace(workspace, log=context.log, options=options))
 
-    def plain(context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]) -> Iterator[Any]:
-        yield from _run(step, context, replace(workspace, log=context.log))
-
-    if config:
-        body.__annotations__["config"] = config
+    body.__annotations__["config"] = RUN_CONFIG.get(step.name, RunConfig)
     chunk = step.partitions_per_run
     return dg.multi_asset(
         name=step.name,
@@ -128,7 +121,7 @@ def asset_of(step: Step) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=chunk) if chunk else None,
         # Independent steps are made in their order, not by name: a list before the answers to questions.
         op_tags={"dagster/priority": f"{len(STEPS) - STEPS.index(step)}"},
-    )(body if config else plain)
+    )(body)
 
 
 def _spec(step: Step, product: Product) -> dg.AssetSpec:
@@ -142,7 +135,7 @@ def _spec(step: Step, product: Product) -> dg.AssetSpec:
         group_name=step.group,
         code_version=step.code_version,
         partitions_def=partitions_of(step.grid),
-        freshness_policy=FRESHNESS.get(product.name),
+        freshness_policy=FRESHNESS if product.name == gatekeeper.RANKINGS else None,
         skippable=True,
     )
 
@@ -167,21 +160,18 @@ def _run(step: Step, context: dg.AssetExecutionContext, workspace: Workspace) ->
         with one_blas_thread():
             made = step.make(workspace, asked, wanted)
             context.log.info(f"{sum(made.new.values())} of {len(asked)} partitions are new")  # each line is an event
-            described = describe(step, products, workspace, made)
+            reports, unreported = describe(step, products, workspace, made)
             checked = [check_made(step, product, context, workspace, made) for product in products]
-        unreported = {each: error for found in described for each, error in found.failures.items()}
-        rejected = {each: error for found in checked for each, error in found.failures.items()}
+        rejected = {each: error for _, errors in checked for each, error in errors.items()}
         workspace.on_made(replace(made, failures={**unreported, **rejected, **made.failures}))
         # Dagster handles a failed check, so the run fails only for partitions that could not be made or reported.
         failure = failure_of(replace(made, failures={**made.failures, **unreported}), asked)
-        for product, reports, checks in zip(products, described, checked, strict=True):
-            keyed = {partition_key(step.grid, each): report for each, report in reports.of_made.items()}
-            if failure is not None:  # the output of the op would count for all requested partitions
-                yield from separate_events(product.name, keyed)
-            else:
-                yield from materializations(product.name, keyed, checks.results, last=alone)
-            also_changed = {partition_key(step.grid, each): report for each, report in reports.of_others.items()}
-            yield from separate_events(product.name, also_changed)
+        for product, (results, _) in zip(products, checked, strict=True):
+            separate = {partition_key(step.grid, each): report for each, report in reports[product.name].items()}
+            if failure is None:  # the output of the op would count for all requested partitions
+                of_made = {key: separate.pop(key) for key in (partition_key(step.grid, each) for each in made.new)}
+                yield from materializations(product.name, of_made, results, last=alone)
+            yield from separate_events(product.name, separate)
         if failure is not None:
             raise failure
 
@@ -196,7 +186,7 @@ def _only_checked(step: Step, context: dg.AssetExecutionContext, workspace: Work
     stored = recent_partitions(step, workspace) if asked is None else asked
     made = _stored_only(stored)
     for product in step.products:
-        yield from check_made(step, product, context, workspace, made).results
+        yield from check_made(step, product, context, workspace, made)[0]
 
 
 def _stored_only(partitions: Sequence[Partition]) -> Made:
@@ -206,47 +196,41 @@ def _stored_only(partitions: Sequence[Partition]) -> Made:
 
 def recent_partitions(step: Step, workspace: Workspace) -> list[Partition]:
     """Return the stored partitions of the last two weeks."""
+    if step.grid is Grid.WHOLE:
+        return [WHOLE]
     with workspace.warehouse.read_together() as opened:
-        together, days = replace(workspace, warehouse=opened), [*paper_counts(opened)]
         newest = latest_day(opened, until=workspace.clock().date())
-        if step.grid is Grid.WHOLE or newest is None:
-            return [WHOLE] if step.grid is Grid.WHOLE else []
-        first = max(newest - timedelta(days=_RECENT_DAYS - 1), days[0], workspace.settings.first_day)
+        if newest is None:
+            return []
+        earliest = max(min(paper_counts(opened)), workspace.settings.first_day)
+        first = max(newest - timedelta(days=_RECENT_DAYS - 1), earliest)
         recent = [first + timedelta(days=at) for at in range((newest - first).days + 1)]
         if step.grid is Grid.DAY:
             return [Partition(day) for day in recent]
         profiles = find_profiles(workspace.settings.profiles_dir).readable
-        tracked = replace(step.tracked, backfills=True)
-        asked = partitions_of_days(tracked, profiles, recent, first_day=first)
-        stored = step.tracked.stored(together, asked)
+        asked = partitions_of_days(replace(step.tracked, backfills=True), profiles, recent, first_day=first)
+        stored = step.tracked.stored(replace(workspace, warehouse=opened), asked)
         return [each for each in asked if stored.get(each) is not None]
 
 
-@dataclass(slots=True)
-class Described:
-    """The reports of a product's partitions, and the partitions of which none could be made."""
-
-    of_made: dict[Partition, Report] = field(default_factory=dict)
-    of_others: dict[Partition, Report] = field(default_factory=dict)
-    failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
-
-
-def describe(step: Step, products: Sequence[Product], workspace: Workspace, made: Made) -> list[Described]:
-    """Report each partition that was made or has changed; an unexpected error in one does not affect the others."""
-    described, reported = [Described() for _ in products], [*made.new, *made.also_changed]
+def describe(
+    step: Step, products: Sequence[Product], workspace: Workspace, made: Made
+) -> tuple[dict[str, dict[Partition, Report]], dict[Partition, PaperAssetsError]]:
+    """Report each partition that was made or has changed, by product; return also those that could not be reported."""
+    reports: dict[str, dict[Partition, Report]] = {product.name: {} for product in products}
+    failures: dict[Partition, PaperAssetsError] = {}
+    reported = [*made.new, *made.also_changed]
     for at in range(0, len(reported), _DESCRIBED_TOGETHER):
         together = reported[at : at + _DESCRIBED_TOGETHER]
         with _reading_together(step, workspace, together) as reading:
-            for product, found in zip(products, described, strict=True):
-                for each in together:
-                    try:
-                        report = product.report(reading, each, made)
-                        (found.of_made if each in made.new else found.of_others)[each] = report
-                    except StoreError:
-                        raise
-                    except Exception as error:
-                        found.failures[each] = named_error(error, f"{product.name} of {each}")
-    return described
+            for product, each in pairs_of(products, together):
+                try:
+                    reports[product.name][each] = product.report(reading, each, made)
+                except StoreError:
+                    raise
+                except Exception as error:
+                    failures[each] = named_error(error, f"{product.name} of {each}")
+    return reports, failures
 
 
 @contextmanager
@@ -263,24 +247,19 @@ def _reading_together(step: Step, workspace: Workspace, partitions: Sequence[Par
         yield replace(workspace, warehouse=together)
 
 
-@dataclass(slots=True)
-class ChecksMade:
-    """The outcome of a product's checks, and the partitions of profiles that fail a blocking one."""
-
-    results: list[dg.AssetCheckResult] = field(default_factory=list)
-    failures: dict[Partition, PaperAssetsError] = field(default_factory=dict)
-
-
 def check_made(
     step: Step, product: Product, context: dg.AssetExecutionContext, workspace: Workspace, made: Made
-) -> ChecksMade:
+) -> tuple[list[dg.AssetCheckResult], dict[Partition, PaperAssetsError]]:
     """Check the new partitions, and again those that failed before: a failure stays until its partition passes.
 
-    If nothing could be made, there is nothing to check, and the run fails without outcomes.
+    Return also the partitions of profiles that fail a blocking check. If nothing could be made, there is nothing to
+    check, and the run fails without outcomes.
     """
-    found, done = ChecksMade(), list(made.new)
+    results: list[dg.AssetCheckResult] = []
+    failures: dict[Partition, PaperAssetsError] = {}
+    done = list(made.new)
     if not done and made.failures:
-        return found
+        return results, failures
     selected = {key.name for key in context.selected_asset_check_keys if key.asset_key.to_user_string() == product.name}
     checks = [check for check in product.checks if check.name in selected]
     before = failing_partitions(context.instance, product.name, [check.name for check in checks]) if checks else {}
@@ -291,7 +270,7 @@ def check_made(
             others = [each for each in before[check.name] if each not in made.new]
             failing += [each for each in others if not holds(check, reading, [each], _stored_only([each])).passed]
         counted = {**outcome.counted, **({FAILING: [*map(_day_and_profile, failing)]} if failing else {})}
-        found.results.append(
+        results.append(
             dg.AssetCheckResult(
                 asset_key=product.name,
                 check_name=check.name,
@@ -305,8 +284,8 @@ def check_made(
             for each in done:
                 if each.profile in profiles:
                     reason = f"check {check.name} of {product.name} failed for {each.profile or 'all'}"
-                    found.failures[each] = PaperAssetsError(reason)
-    return found
+                    failures[each] = PaperAssetsError(reason)
+    return results, failures
 
 
 def _failing(check: Check, workspace: Workspace, done: Sequence[Partition], made: Made) -> list[Partition]:

@@ -23,11 +23,6 @@ LONGEST_PAUSE, KEEP_TRYING = timedelta(minutes=30), timedelta(hours=12)
 _FETCH = "paper_assets/fetch"  # tag: the fetch that a run belongs to
 
 
-def repaired_days(scheduled: date) -> list[date]:
-    """Return the days fetched again on `scheduled`, ascending."""
-    return [scheduled - timedelta(days=back) for back in range(REPAIRED_DAYS, 0, -1)]
-
-
 def _fetch(days: Sequence[date], name: str, *, attempt: int = 1) -> dg.RunRequest:
     return dg.RunRequest(
         run_key=name if attempt == 1 else f"{name}-{attempt}",
@@ -63,21 +58,18 @@ def daily_tick(
     hour = last_due(settings, now)
     hour = max(each for each in (hour, hour + ONCE_MORE) if each <= now)
     name = f"daily-{hour:%Y-%m-%dT%H%M}"
+    failed: Sequence[Tried] = ()
     if handled is None or handled > now:  # new, or the clock was set back
-        days = due() if has_fetched() else []
-        requests = [_fetch(days, name)] if days else []
-        return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=now.isoformat())
-    if hour > handled:
-        days = due()
-        requests = [_fetch(days, name)] if days else []
-        return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=hour.isoformat())
-    failed = tried(name) if now - hour < KEEP_TRYING else ()
-    if failed and failed[0].failure and (next_try(failed, longest=LONGEST_PAUSE) or now) <= now:
-        days = due()
-        return dg.SensorResult(
-            run_requests=[_fetch(days, name, attempt=len(failed) + 1)] if days else [], cursor=cursor
-        )
-    return dg.SensorResult(skip_reason=skip, cursor=cursor)
+        asks, handled = has_fetched(), now
+    elif hour > handled:
+        asks, handled = True, hour
+    else:
+        failed = tried(name) if now - hour < KEEP_TRYING else ()
+        again = next_try(failed, longest=LONGEST_PAUSE) or now
+        asks = bool(failed and failed[0].failure) and again <= now
+    days = due() if asks else []
+    requests = [_fetch(days, name, attempt=len(failed) + 1)] if days else []
+    return dg.SensorResult(run_requests=requests, skip_reason=None if requests else skip, cursor=handled.isoformat())
 
 
 # A sensor and not a schedule: its hours are a setting that a reader changes on the page while the daemon runs, and
@@ -116,4 +108,4 @@ def daily_fetch(context: dg.SensorEvaluationContext) -> dg.SensorResult:
 def weekly_repair(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
     """Request one run that fetches the last 14 days again."""
     scheduled = context.scheduled_execution_time.date()
-    return _fetch(repaired_days(scheduled), f"weekly-{scheduled}")
+    return _fetch([scheduled - timedelta(days=back) for back in (REPAIRED_DAYS, 1)], f"weekly-{scheduled}")

@@ -23,9 +23,8 @@ INDEX = Path("history", "runs", "index.db")  # materializations and their versio
 RUNS = Path("history", "runs.db")
 DATABASES = (RUNS, INDEX, Path("schedules", "schedules.db"))
 HISTORY = ("history", "schedules", "storage")  # folders of the history
-_UNFINISHED = ("STARTING", "STARTED", "CANCELING", "QUEUED", "NOT_STARTED")
+_UNFINISHED = json.dumps(["STARTING", "STARTED", "CANCELING", "QUEUED", "NOT_STARTED"])  # for `json_each`
 _RESET = "stop `up`, then run `paper-assets reset --history`"
-_ENDS = ("start", "end")
 _CODE = re.compile(r"^(?:[\w.]+: )?[A-Z_]{4,}: ")  # an error's class and code before its sentence
 _ELSEWHERE = re.compile(rb"^(?:run_)?storage:", re.MULTILINE)  # in the settings: the history is not in these files
 
@@ -54,16 +53,16 @@ def is_settled(dagster_home: Path) -> bool:
     """Return whether no run is in progress or was killed, and the last one succeeded: then Dagster knows all that is
     stored. False if in doubt.
     """
-    marks = ", ".join("?" * len(_UNFINISHED))
-    query = f"""
+    query = """
         select 1
         from runs
-        where status in ({marks}) or (id = (select max(id) from runs) and status <> 'SUCCESS')
+        where status in (select value from json_each(?))
+        or (id = (select max(id) from runs) and status <> 'SUCCESS')
         limit 1
-    """  # noqa: S608  # only marks
+    """
     try:
         with _opened(dagster_home / RUNS) as file:
-            return not file.execute(query, _UNFINISHED).fetchall()
+            return not file.execute(query, [_UNFINISHED]).fetchall()
     except (sqlite3.Error, OSError):
         return False
 
@@ -96,7 +95,10 @@ def failure_in_files(dagster_home: Path, run_id: str) -> str | None:
 
 def _past_run(body: Mapping[str, Any], status: str, start: float | None, end: float | None) -> PastRun:
     chosen, tags = body["asset_selection"] or {"__frozenset__": []}, body["tags"]
-    keys = tags.get("dagster/partition"), *(tags.get(f"dagster/asset_partition_range_{each}") for each in _ENDS)
+    keys = [
+        tags.get(f"dagster/{each}")
+        for each in ("partition", "asset_partition_range_start", "asset_partition_range_end")
+    ]
     return PastRun(
         run_id=body["run_id"],
         status=status.lower().replace("_", " "),
@@ -140,11 +142,12 @@ def prune_history(dagster_home: Path) -> None:
             _shrink(file)
         with _opened(dagster_home / RUNS) as file:
             if oldest := _oldest_kept(file, "runs", MOST_RUNS):
-                marks = ", ".join("?" * len(_UNFINISHED))
-                ended = f"select run_id from runs where id < ? and status not in ({marks})"  # noqa: S608  # only marks
                 with file:
-                    file.execute(f"delete from run_tags where run_id in ({ended})", [oldest, *_UNFINISHED])  # noqa: S608
-                    file.execute(f"delete from runs where run_id in ({ended})", [oldest, *_UNFINISHED])  # noqa: S608
+                    file.execute(
+                        "delete from runs where id < ? and status not in (select value from json_each(?))",
+                        [oldest, _UNFINISHED],
+                    )
+                    file.execute("delete from run_tags where run_id not in (select run_id from runs)")
                     file.execute(
                         """
                         delete from snapshots
@@ -153,8 +156,8 @@ def prune_history(dagster_home: Path) -> None:
                         """
                     )
             _shrink(file)
-            query = f"select run_id from runs where status in ({', '.join('?' * len(_UNFINISHED))})"  # noqa: S608
-            _remove_logs(dagster_home, {run_id for (run_id,) in file.execute(query, _UNFINISHED)})
+            query = "select run_id from runs where status in (select value from json_each(?))"
+            _remove_logs(dagster_home, {run_id for (run_id,) in file.execute(query, [_UNFINISHED])})
 
 
 def _remove_logs(dagster_home: Path, unfinished: Collection[str]) -> None:
@@ -198,10 +201,13 @@ def forget_profile(dagster_home: Path, name: str) -> None:
         if _ELSEWHERE.search((dagster_home / SETTINGS).read_bytes()):
             raise StoreError(f"Dagster's history on its server may still name it: {_RESET}")
         with _opened(dagster_home / RUNS) as file:
-            rows = file.execute(
-                "select run_id, status from runs where run_body like :quoted or run_body like :ends", ours
-            )
-            runs = [run_id for run_id, status in rows.fetchall() if status not in _UNFINISHED]
+            query = """
+                select run_id
+                from runs
+                where (run_body like :quoted or run_body like :ends)
+                and status not in (select value from json_each(:unfinished))
+            """
+            runs = [run_id for (run_id,) in file.execute(query, {**ours, "unfinished": _UNFINISHED}).fetchall()]
             _delete(file, "delete from runs where run_id = ?", runs)
             _delete(file, "delete from run_tags where run_id = ?", runs)
         for run_id in runs:
@@ -211,33 +217,31 @@ def forget_profile(dagster_home: Path, name: str) -> None:
         for events in (dagster_home / INDEX, dagster_home / INDEX.with_name(".db")):  # the second: events without a run
             if events.exists():
                 with _opened(events) as file:
-                    _forget_partitions(file, ours)
+                    for statement in _FORGET_PARTITIONS:
+                        _delete(file, statement, [ours])
         with _opened(dagster_home / DATABASES[2]) as file:
             _delete(file, "delete from job_ticks where tick_body like :quoted or tick_body like :ends", [ours])
     except (sqlite3.Error, OSError) as fault:
         raise StoreError(f"Dagster's history may still name it ({fault}): {_RESET}") from None
 
 
-def _forget_partitions(file: sqlite3.Connection, ours: Mapping[str, str]) -> None:
-    of_partition = "partition = :name or partition like :partition"
-    tables = {name for (name,) in file.execute("select name from sqlite_master where type = 'table'")}
-    statements = (
-        f"delete from asset_event_tags where event_id in (select id from event_logs where {of_partition})",  # noqa: S608
-        f"delete from event_logs where {of_partition} or event like :quoted or event like :ends",  # noqa: S608
-        f"delete from asset_check_executions where {of_partition}",  # noqa: S608
-        "delete from dynamic_partitions where partition = :name",
-        """
-        update asset_keys
-        set last_materialization = null, cached_status_data = null
-        where last_materialization like :quoted
-        or last_materialization like :ends
-        or cached_status_data like :quoted
-        or cached_status_data like :ends
-        """,
-    )
-    for statement in statements:
-        if any(table in statement.split() for table in tables):
-            _delete(file, statement, [ours])
+_FORGET_PARTITIONS = (
+    """
+    delete from event_logs
+    where partition = :name or partition like :partition or event like :quoted or event like :ends
+    """,
+    "delete from asset_event_tags where event_id not in (select id from event_logs)",
+    "delete from asset_check_executions where partition = :name or partition like :partition",
+    "delete from dynamic_partitions where partition = :name",
+    """
+    update asset_keys
+    set last_materialization = null, cached_status_data = null
+    where last_materialization like :quoted
+    or last_materialization like :ends
+    or cached_status_data like :quoted
+    or cached_status_data like :ends
+    """,
+)
 
 
 def _delete(file: sqlite3.Connection, statement: str, values: Sequence[Any]) -> None:

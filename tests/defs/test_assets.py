@@ -33,7 +33,7 @@ from tests.defs.in_dagster import latest, made
 from tests.desk import GRAPHS, SPEECH
 from tests.digests.invented import paper
 from tests.loopback import Answer
-from tests.loopback_arxiv import LoopbackArxiv, feed, invented_paper, loopback_arxiv
+from tests.loopback_arxiv import LoopbackArxiv, invented_paper, loopback_arxiv
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 NOW = datetime(2026, 3, 5, 7, 30, tzinfo=UTC)
@@ -298,19 +298,6 @@ def test_a_profile_that_fails_leaves_the_others_of_the_run_ranked(graph: Graph) 
     assert grid_key(MONDAY, "graphs") in graph.versions("scored_rankings")
 
 
-def test_a_paper_that_arxiv_lists_for_another_day_changes_the_version_of_the_day_it_was_submitted(graph: Graph) -> None:
-    graph.materialize("arxiv_papers", first=f"{MONDAY}", last=f"{TUESDAY}")
-    before, complete = graph.versions("arxiv_papers"), graph.arxiv.answer
-    listed = [*(paper for paper in graph.arxiv.papers if paper.day == TUESDAY), invented_paper(99, MONDAY)]
-    graph.arxiv.answer = lambda request: feed(listed) if "20260303" in str(request.query) else complete(request)  # type: ignore[method-assign]
-    for _ in range(2):
-        assert graph.materialize("arxiv_papers", first=f"{TUESDAY}").success
-        assert graph.materialize("arxiv_papers", first=f"{MONDAY}").success
-    assert paper_counts(graph.warehouse) == {MONDAY: 7, TUESDAY: 6}
-    after = graph.versions("arxiv_papers")
-    assert {day for day in before if after[day] != before[day]} == {f"{MONDAY}"}
-
-
 def test_far_fewer_papers_than_before_fail_the_day_and_remove_nothing_unless_the_run_accepts_it(graph: Graph) -> None:
     graph.materialize("arxiv_papers", first=f"{MONDAY}")
     del graph.arxiv.papers[2:]
@@ -353,18 +340,6 @@ def test_a_failed_run_of_a_command_begins_with_its_one_line_and_is_left_to_the_p
     assert (
         run.tags["dagster/max_retries"] == "0"
     )  # a daemon cannot start it again, and ended its log with a line on that
-
-
-def test_each_asset_of_the_lineage_is_in_the_group_of_its_subject() -> None:
-    groups: dict[str, set[str]] = {}
-    for node in defs.get_repository_def().asset_graph.asset_nodes:
-        groups.setdefault(node.group_name, set()).add(node.key.to_user_string())
-    assert groups == {
-        "papers": {"arxiv_papers", "paper_embeddings"},
-        "profiles": {"research_profile", "reader_ratings", "preference_model"},
-        "ranking": {"filtered_candidates", "scored_rankings"},
-        "reading": {"balanced_retrievals", "paper_rewrites", "best_practice_archive", "reading_digests"},
-    }
 
 
 def test_every_sensor_schedule_and_check_has_a_description_in_the_ui() -> None:
