@@ -14,6 +14,7 @@ one of these names. Remove an entry as soon as Dagster offers a public way.
 import multiprocessing
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import create_engine
@@ -24,33 +25,41 @@ _MOST_FILES = 8  # that stay open; a command writes one run at a time
 _engines: dict[str, Any] = {}  # by address, the least recently opened first
 
 
-def keep_engines() -> None:
-    """Let this process keep the SQLite files of Dagster's history open between queries.
+def keep_engines(*, stay_open: bool = False) -> None:
+    """Let this process keep the SQLite engines of Dagster's history between queries.
 
-    Every query remains a separate transaction, so other processes see each event at once.
+    `stay_open`: also the files of events, which Dagster closes after each query, until `close_files`. In the daemon
+    their log would change at each tick and wake the idle sensor. Every query remains a separate transaction, so other
+    processes see each event at once.
     """
     from dagster._core.storage.event_log.sqlite import sqlite_event_log
     from dagster._core.storage.runs.sqlite import sqlite_run_storage
     from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 
     for module in (sqlite_event_log, sqlite_run_storage, sqlite_schedule_storage):
-        module.create_engine = _kept_engine  # type: ignore[attr-defined]
+        module.create_engine = partial(_kept_engine, stay_open)  # type: ignore[attr-defined]
 
 
-def _kept_engine(address: str, **options: Any) -> Any:
+def _kept_engine(stay_open: bool, address: str, **options: Any) -> Any:
     """Return the engine of a file; without Dagster's pool, which keeps no connection."""
     options.pop("poolclass", None)
     if address not in _engines:
         while len(_engines) >= _MOST_FILES:
-            _engines.pop(next(iter(_engines))).dispose()
-        _engines[address] = create_engine(address, **options)
+            _close(_engines.pop(next(iter(_engines))))
+        _engines[address] = engine = create_engine(address, **options)
+        if stay_open:
+            engine.dispose = lambda close=True: None  # type: ignore[method-assign]  # called after each query of events
     return _engines[address]
 
 
 def close_files() -> None:
     """Close the files, which leaves them as Dagster does: without a log beside them."""
     for engine in _engines.values():
-        engine.dispose()
+        _close(engine)
+
+
+def _close(engine: Any) -> None:
+    type(engine).dispose(engine)
 
 
 def fork_runs(preloaded: Sequence[str]) -> None:

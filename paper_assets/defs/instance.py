@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from importlib.util import find_spec
@@ -36,23 +36,27 @@ storage:
 """
 
 
-def uses_server(environ: Mapping[str, str]) -> bool:
+def _address() -> str:
+    return os.environ.get(VARIABLE, "").strip()
+
+
+def uses_server() -> bool:
     """Return whether a server keeps the history."""
-    return bool(environ.get(VARIABLE, "").strip())
+    return bool(_address())
 
 
-def check_server(file: Path, environ: Mapping[str, str]) -> None:
+def check_server(file: Path) -> None:
     """Check that dagster.yaml and the environment agree. Raises InvalidInput, without the address."""
     written = file.read_text(encoding="utf-8", errors="replace")
     asks, elsewhere = VARIABLE in written, "\nstorage:" in f"\n{written}"
-    if asks and not uses_server(environ):
+    if asks and not uses_server():
         raise InvalidInput(
             f"{file} keeps Dagster's history on PostgreSQL; set {VARIABLE} to "
             f"{_SCHEME}user:password@host/database, or remove that file to keep the history in files"
         )
-    if not uses_server(environ):
+    if not uses_server():
         return
-    if not environ[VARIABLE].strip().startswith(_SCHEME):
+    if not _address().startswith(_SCHEME):
         raise InvalidInput(f"{VARIABLE} must be an address like {_SCHEME}user:password@host/database")
     if not asks and not elsewhere:
         raise InvalidInput(
@@ -63,14 +67,14 @@ def check_server(file: Path, environ: Mapping[str, str]) -> None:
         raise InvalidInput(f'{VARIABLE} is set, but dagster-postgres is missing; pip install "paper-assets[postgres]"')
 
 
-def check_connection(environ: Mapping[str, str]) -> None:
+def check_connection() -> None:
     """Connect once, because Dagster would retry five times and log each. Raises StoreError."""
-    if not uses_server(environ):
+    if not uses_server():
         return
     import sqlalchemy
 
-    with server_errors_explained(environ):
-        engine = sqlalchemy.create_engine(environ[VARIABLE].strip(), connect_args={"connect_timeout": _CONNECT})
+    with server_errors_explained():
+        engine = sqlalchemy.create_engine(_address(), connect_args={"connect_timeout": _CONNECT})
         try:
             engine.connect().close()
         finally:
@@ -78,16 +82,16 @@ def check_connection(environ: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def server_errors_explained(environ: Mapping[str, str]) -> Iterator[None]:
+def server_errors_explained() -> Iterator[None]:
     """Turn errors of the server into one line without the address. Raises StoreError."""
     try:
         yield
     except Exception as fault:
-        message = _driver_message(fault) if uses_server(environ) else None
+        message = _driver_message(fault) if uses_server() else None
         if message is None:
             raise
         raise StoreError(
-            f"the PostgreSQL server of {VARIABLE} failed: {without_address(message, environ)}; "
+            f"the PostgreSQL server of {VARIABLE} failed: {without_address(message)}; "
             "see that it runs and that user, password and database exist"
         ) from None
 
@@ -96,18 +100,16 @@ def _driver_message(fault: BaseException) -> str | None:
     """Return the message of the server's driver that caused an exception, if there is one."""
     from sqlalchemy.exc import DBAPIError  # Dagster has imported it by now
 
-    found: BaseException | None = fault
-    while found is not None:
+    for found in _causes(fault):
         if isinstance(found, DBAPIError) and type(found.orig).__module__.startswith("psycopg"):
             return str(found.orig)
-        found = found.__cause__
     return None
 
 
-def without_address(text: str, environ: Mapping[str, str]) -> str:
+def without_address(text: str) -> str:
     """Return the text in one line, cut, without user and password."""
     line = " ".join(text.split())
-    return Secrets({"POSTGRES_URL": environ.get(VARIABLE, "")}).hide(line if len(line) <= 300 else f"{line[:300]} …")
+    return Secrets({"POSTGRES_URL": os.environ.get(VARIABLE, "")}).hide(line if len(line) <= 300 else f"{line[:300]} …")
 
 
 def delete_server_history(instance: dg.DagsterInstance) -> None:
@@ -124,10 +126,11 @@ _RESTORE = "restore it, or begin a new history with `paper-assets reset --histor
 _DEADLINE = 60.0  # seconds to wait for another process that opens the history
 
 
-def open_instance(dagster_home: Path) -> dg.DagsterInstance:
+def open_instance(dagster_home: Path, *, stay_open: bool = False) -> dg.DagsterInstance:
     """Open the instance whose runs and events the UI shows; create it on first use, with the settings of this project.
 
-    Raises InvalidInput for settings that cannot be used, StoreError, StoreUnwritable.
+    `stay_open` as for `keep_engines`. Raises InvalidInput for settings that cannot be used, StoreError,
+    StoreUnwritable.
     """
     file = dagster_home / SETTINGS
     try:
@@ -136,18 +139,18 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         with store_lock(file, deadline=_DEADLINE), explained(dagster_home):
             if not file.exists():
                 ours = files("paper_assets.defs").joinpath(SETTINGS).read_bytes()
-                write_file(file, ours + _STORAGE.encode() if uses_server(os.environ) else ours)
-            check_server(file, os.environ)
-            check_connection(os.environ)
+                write_file(file, ours + _STORAGE.encode() if uses_server() else ours)
+            check_server(file)
+            check_connection()
             try:
-                return _opened(dagster_home)
+                return _opened(dagster_home, stay_open)
             except dg.DagsterInvalidInvocationError:  # the index lacks tables: the process that created it was killed
                 if _holds_events(dagster_home / INDEX):
                     raise
                 close_files()  # a connection that stays open would go on reading the removed file
                 for left in (dagster_home / INDEX.parent).glob(f"{INDEX.name}*"):
                     left.unlink()
-                return _opened(dagster_home)
+                return _opened(dagster_home, stay_open)
     except OSError as fault:
         place = fault.filename or dagster_home
         raise StoreUnwritable(
@@ -155,10 +158,10 @@ def open_instance(dagster_home: Path) -> dg.DagsterInstance:
         ) from None
 
 
-def _opened(dagster_home: Path) -> dg.DagsterInstance:
-    keep_engines()
+def _opened(dagster_home: Path, stay_open: bool) -> dg.DagsterInstance:
+    keep_engines(stay_open=stay_open)
     try:
-        with server_errors_explained(os.environ):
+        with server_errors_explained():
             instance = dg.DagsterInstance.get()
     except Exception as fault:  # reading YAML and configuration can raise anything
         if _of_sqlite(fault) or isinstance(fault, PaperAssetsError | OSError):
@@ -180,8 +183,7 @@ def _holds_events(index: Path) -> bool:
 
 
 def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
-    reason = " ".join(without_address(str(fault), os.environ).split())
-    reason = reason if len(reason) <= 200 else f"{reason[:200]} …"
+    reason = without_address(str(fault))
     return InvalidInput(
         f"{dagster_home / SETTINGS} cannot be used: {reason}; fix it, or remove it to restore the default"
     )
@@ -191,7 +193,7 @@ def _bad_settings(dagster_home: Path, fault: Exception) -> PaperAssetsError:
 def explained(dagster_home: Path) -> Iterator[None]:
     """Turn errors of the instance's files or server into one line. Raises StoreError, StoreBusy, StoreUnwritable."""
     try:
-        with server_errors_explained(os.environ):
+        with server_errors_explained():
             yield
     except Exception as fault:
         found = _of_sqlite(fault) or _undecodable(fault)
@@ -210,21 +212,21 @@ def explained(dagster_home: Path) -> Iterator[None]:
 
 def _of_sqlite(fault: BaseException) -> sqlite3.Error | None:
     """Return the SQLite error that caused an exception, if there is one."""
+    return next((found for found in _causes(fault) if isinstance(found, sqlite3.Error)), None)
+
+
+def _causes(fault: BaseException) -> Iterator[BaseException]:
+    """Yield the exception, and those that it was raised from on purpose: others may be unrelated."""
     found: BaseException | None = fault
     while found is not None:
-        behind = getattr(found, "orig", found)  # as SQLAlchemy wraps it
-        if isinstance(behind, sqlite3.Error):
-            return behind
+        yield found
         found = found.__cause__
-    return None
-
-
-_UNDECODABLE = ("DeserializationError",)  # of Dagster, in a module that is not public
 
 
 def _undecodable(fault: BaseException) -> BaseException | None:
     """Return the fault if Dagster could not decode what its history holds, although SQLite could read it."""
-    if not isinstance(fault, UnicodeDecodeError | json.JSONDecodeError) and type(fault).__name__ not in _UNDECODABLE:
+    is_of_dagster = type(fault).__name__ == "DeserializationError"  # in a module that is not public
+    if not is_of_dagster and not isinstance(fault, UnicodeDecodeError | json.JSONDecodeError):
         return None
     frames = traceback.extract_tb(fault.__traceback__)
     return fault if any("/site-packages/dagster" in frame.filename for frame in frames) else None

@@ -4,8 +4,9 @@ Belongs here: what the command line needs from Dagster. Not here: printing, what
 (pipeline/).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
@@ -22,30 +23,17 @@ from paper_assets.defs.partitions import partition_key, rectangles
 from paper_assets.defs.partitions import profiles as profile_partitions
 from paper_assets.defs.reports import ATTENDED, separate_events
 from paper_assets.errors import PaperAssetsError, StoreError, named_error
-from paper_assets.paper import Paper
 from paper_assets.pipeline import papers
 from paper_assets.pipeline.step import Made, Partition, Step, failure_of
 from paper_assets.pipeline.workspace import Workspace
-from paper_assets.stores.paper_merging import MergeReport, merge_papers
 from paper_assets.stores.papers import day_fingerprints
 
 _DAYS_AT_ONCE = 31  # whose papers are in memory together when they are reported
 _LONGEST_REASON = 300  # characters of an error that is shown in one line
 
 
-def import_papers(
-    instance: dg.DagsterInstance, workspace: Workspace, found: Iterable[Paper], *, progress: Callable[[int], None]
-) -> tuple[MergeReport, int]:
-    """Merge papers into the warehouse and report to Dagster which days changed, so that later steps follow.
-
-    Return what was merged, and how many of the changed days are partitions (the days from `first_day` on).
-    """
-    merged = merge_papers(workspace.warehouse, found, progress=progress)
-    return merged, report_papers(instance, workspace)
-
-
 def report_papers(instance: dg.DagsterInstance, workspace: Workspace) -> int:
-    """Report the days whose papers differ from what Dagster knows; return their number.
+    """Report the days whose papers differ from what Dagster knows, so that later steps follow; return their number.
 
     These are days of an import that has just ended or was killed before its report, and days that lost their papers.
     Days after today are not partitions yet.
@@ -132,7 +120,7 @@ def materialize(
     span = {RANGE_START: keys[0], RANGE_END: keys[1]}
     outcomes: list[Made] = []
     instance.compute_log_manager.capture_logs = _nothing_captured  # type: ignore[method-assign]
-    _current.workspace = replace(workspace, on_made=outcomes.append)
+    _workspace.set(replace(workspace, on_made=outcomes.append))
     outcome = _job().execute_in_process(
         instance=instance,
         asset_selection=[dg.AssetKey(name) for name in sorted(step.makes)],
@@ -154,12 +142,9 @@ def materialize(
     raise PaperAssetsError(f"{step.name}: {reason}; see run {outcome.run_id} in the Dagster UI")
 
 
-def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, step: Step, days: Sequence[Partition]) -> Made:
-    """Run a step for consecutive days; return what it made.
-
-    Raises the PaperAssetsError of a day that failed; the others are kept.
-    """
-    made = materialize(instance, workspace, step, days[0], days[-1])
+def fetch_days(instance: dg.DagsterInstance, workspace: Workspace, days: Sequence[Partition]) -> Made:
+    """Fetch consecutive days. Raises the PaperAssetsError of a day that failed; the others are kept."""
+    made = materialize(instance, workspace, papers.STEP, days[0], days[-1])
     failure = failure_of(made, days)
     if failure is not None:
         raise failure
@@ -177,18 +162,11 @@ def _nothing_captured(log_key: Sequence[str]) -> Iterator[Any]:
     yield SimpleNamespace(log_key=log_key, **urls)
 
 
-class _Current:
-    """The workspace of the step that runs now: a command makes one after the other."""
-
-    workspace: Workspace
-
-
-_current = _Current()
+_workspace: ContextVar[Workspace] = ContextVar("workspace")  # of the run in progress; one is after the other
 
 
 @cache
 def _job() -> dg.JobDefinition:
     """Return the job of all assets, as the UI runs them, so that the UI lists a command's run by its assets."""
-    workspace = dg.ResourceDefinition(lambda _: _current.workspace)
-    definitions = dg.Definitions(assets=ASSETS, resources={"workspace": workspace}, executor=dg.in_process_executor)
-    return definitions.resolve_implicit_global_asset_job_def()
+    workspace = dg.ResourceDefinition(lambda _: _workspace.get())
+    return dg.Definitions(assets=ASSETS, resources={"workspace": workspace}).resolve_implicit_global_asset_job_def()

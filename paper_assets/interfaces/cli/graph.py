@@ -4,7 +4,6 @@ Also `start --days`. Importing this module imports Dagster. Progress is reported
 (interfaces/background.py).
 """
 
-import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -59,6 +58,7 @@ from paper_assets.sources.arxiv import ARXIV
 from paper_assets.sources.arxiv_oai import sets_of
 from paper_assets.sources.bulk_files import read_papers
 from paper_assets.stores.chroma import VectorIndex
+from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.papers import paper_counts
 from paper_assets.stores.vectors import drop
 from paper_assets.text.numbers import count_of
@@ -152,7 +152,7 @@ def fetch(
             raise InvalidInput(f"--day and --to must be between {earliest} and today, in this order")
         workspace = replace(workspace, options={papers.ACCEPT_FEWER: accept_fewer})
         days = [Partition(first + timedelta(days=number)) for number in range((last - first).days + 1)]
-        made = runs.fetch_days(instance, workspace, papers.STEP, days)
+        made = runs.fetch_days(instance, workspace, days)
         stored = paper_counts(workspace.warehouse)
         counts = {f"{each}": count for each, count in stored.items() if first <= each <= last}
     _warn_of_unanswered(made)
@@ -200,12 +200,12 @@ def _import(files: list[Path], *, skip_bad_lines: bool) -> dict[str, Any]:
     skipped: list[str] = []
     on_fault = skipped.append if skip_bad_lines else None
     with open_desk() as (workspace, instance), progress_bar("reading papers") as count:
-        merged, days = runs.import_papers(
-            instance,
-            workspace,
+        merged = merge_papers(
+            workspace.warehouse,
             chain.from_iterable(read_papers(file, on_unusable=skipped.append, on_fault=on_fault) for file in files),
             progress=lambda read: count(read, None),
         )
+        days = runs.report_papers(instance, workspace)
         today = workspace.clock().date()
         early = {day: papers for day, papers in paper_counts(workspace.warehouse).items() if day > today}
     if early:
@@ -351,7 +351,7 @@ def _fetched(settings: Settings, job: Job, newest: list[date], now: datetime) ->
                 f"{settings.request_interval:g} s between two requests, as arXiv asks"
             )
             try:
-                made = runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)])
+                made = runs.fetch_days(instance, workspace, [Partition(day)])
             except PaperAssetsError as fault:
                 background.write_job(settings.home, replace(job, stage=stage, done=len(counts), counts=counts))
                 if not paper_counts(workspace.warehouse):
@@ -384,7 +384,7 @@ def reset(
     ]
     doomed = [home / name for name in HISTORY] + ([] if history else stores)
     doomed = [path for path in doomed if path.exists()]
-    on_server = uses_server(os.environ)
+    on_server = uses_server()
     vectors = [COLLECTION, settings.archive] if settings.chroma_url and not history else []
     on_servers = [*([_ON_SERVER] if on_server else []), *(f"{settings.chroma_url} {name}" for name in vectors)]
     targets = ", ".join([*map(str, doomed), *on_servers])

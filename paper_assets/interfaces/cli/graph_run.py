@@ -9,6 +9,7 @@ from typing import Any
 
 from paper_assets.defs import runs
 from paper_assets.defs.abandoned_runs import cancel_process_runs, fail_abandoned_runs
+from paper_assets.defs.dagster_internals import close_files
 from paper_assets.defs.external_assets import report_profiles, report_ratings
 from paper_assets.defs.history_files import prune_history
 from paper_assets.defs.instance import explained, open_instance
@@ -17,7 +18,7 @@ from paper_assets.interfaces.background import report_stage
 from paper_assets.interfaces.cli.process import before_the_end, log_unexpected
 from paper_assets.interfaces.cli.run import list_shown, scope_of, warn_of_faults
 from paper_assets.interfaces.cli.terminal import dagster_home, environment, progress_bar, read_settings, warn
-from paper_assets.pipeline import embeddings, gatekeeper, papers
+from paper_assets.pipeline import embeddings, gatekeeper
 from paper_assets.pipeline.health import repair
 from paper_assets.pipeline.open_days import due_days, has_fetched
 from paper_assets.pipeline.profiles import ProfilesFound
@@ -42,13 +43,16 @@ def open_desk() -> Iterator[tuple[Workspace, Any]]:
     """
     home = dagster_home()
     workspace = open_workspace(read_settings(), environment(), clock=lambda: datetime.now(UTC))
-    instance = open_instance(home)
+    instance = open_instance(home, stay_open=True)
     before_the_end(lambda: cancel_process_runs(instance))
     with explained(home):
         fail_abandoned_runs(instance)
         prune_history(home)
         repair(workspace, report=_report_missing)
-        yield workspace, instance
+        try:
+            yield workspace, instance
+        finally:
+            close_files()
 
 
 def _report_missing(count: int) -> None:
@@ -63,7 +67,7 @@ def fetch_due(
     failures: list[PaperAssetsError] = []
     for day in days:
         try:
-            made.append(runs.fetch_days(instance, workspace, papers.STEP, [Partition(day)]))
+            made.append(runs.fetch_days(instance, workspace, [Partition(day)]))
         except PaperAssetsError as failure:
             failures.append(failure)
             if isinstance(failure, stop):
