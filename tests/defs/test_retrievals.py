@@ -17,7 +17,6 @@ from paper_assets.defs.runs import RunResult, bring_up_to_date
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import Paper
 from paper_assets.pipeline import retrievals
-from paper_assets.pipeline.profiles import find_profiles
 from paper_assets.pipeline.step import Partition
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.retrieval.search import Corpus
@@ -130,30 +129,6 @@ def test_a_profiles_pdfs_are_searched_and_indexed_but_hidden_from_others_and_rem
     assert answer["sides"][0]["documents"] == [] and len(entries(index, "fulltext")) == 0
 
 
-def test_the_log_of_the_run_has_a_line_for_each_side(graph: Graph) -> None:
-    outcome = graph.materialize(ASSET, first=KEY)
-    messages = [entry.user_message for entry in graph.instance.all_logs(outcome.run_id)]
-    assert sum(line.startswith("cs.CL: 2 of 2 documents; 6 meet the filter") for line in messages) == 1
-    assert sum("cs.XX: 0 of 2 documents" in line and "short: none with" in line for line in messages) == 1
-
-
-def test_each_day_of_a_run_finds_nothing_of_the_days_after_it(graph: Graph) -> None:
-    first = grid_key(MONDAY, "graphs")
-    outcome = graph.materialize(ASSET, first=first, last=KEY)
-    assert outcome.success and all(checks(outcome).values())
-    dates = {
-        day: {
-            each["metadata"]["date_int"]
-            for side in retrievals_of(graph.warehouse, day, "graphs")[0]["sides"]
-            for each in side["documents"]
-        }
-        for day in (MONDAY, TUESDAY)
-    }
-    assert dates == {MONDAY: {20260302}, TUESDAY: {20260302, 20260303}}
-    versions = graph.versions(ASSET)
-    assert set(versions) == {first, KEY} and versions[first] != versions[KEY]
-
-
 def test_the_same_again_is_not_computed_and_an_edit_is(graph: Graph) -> None:
     graph.materialize(ASSET, first=KEY)
     version, inputs = graph.versions(ASSET), retrieval_inputs(graph.warehouse, TUESDAY, "graphs")
@@ -190,22 +165,6 @@ def test_a_side_that_fails_fails_the_check_and_not_the_run_and_is_asked_again(gr
     good, odd = retrievals_of(graph.warehouse, TUESDAY, "graphs")[0]["sides"]
     assert len(good["documents"]) == 2 and good["error"] is None and odd["documents"] == []
     assert str(retrieval_inputs(graph.warehouse, TUESDAY, "graphs")).endswith("unfinished")
-
-
-def test_invalid_questions_are_named_and_the_last_valid_ones_are_answered(graph: Graph) -> None:
-    graph.materialize(ASSET, first=grid_key(MONDAY, "graphs"))
-    ask(graph, {**QUESTION, "k": 3})
-    faults = find_profiles(graph.folder / "profiles").faults
-    assert "graphs/questions.json: entry 1: k: unknown key" in faults["graphs"]
-    assert graph.materialize(ASSET, first=KEY).success
-    assert len(retrievals_of(graph.warehouse, TUESDAY, "graphs")) == 1
-
-    graph.profile("new", GRAPHS)
-    ask(graph, {}, profile="new")
-    outcome = graph.materialize(ASSET, first=grid_key(TUESDAY, "new"))
-    assert not outcome.success
-    failure = outcome.get_step_failure_events()[0].step_failure_data.user_failure_data
-    assert failure is not None and "new/questions.json: entry 1: rewritten_question" in str(failure.description)
 
 
 def test_the_command_line_asks_only_where_there_is_something_to_do(graph: Graph) -> None:

@@ -229,14 +229,6 @@ def test_a_profile_that_no_longer_asks_for_rewrites_needs_no_model(graph: Graph)
     assert "no rewrites for student: no language model is set up" in reason
 
 
-def test_a_run_without_a_ranking_fails_in_one_line(graph: Graph) -> None:
-    outcome = graph.run(day=date(2026, 3, 4))
-    assert not outcome.success
-    [failed] = outcome.get_step_failure_events()
-    error = failed.step_failure_data.user_failure_data
-    assert error is not None and "no ranking for profile 'ann' on 2026-03-04" in str(error.description)
-
-
 def test_an_edited_profile_asks_for_other_rewrites_and_the_old_ones_stay(graph: Graph) -> None:
     with loopback_llm(Play(92)) as server:
         graph.set_llm(server.environ("ollama"))
