@@ -20,6 +20,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from paper_assets.defs import dagster_internals, services
+from paper_assets.defs.history_files import INDEX
 from paper_assets.defs.instance import open_instance
 
 PACKAGE = Path(dagster_internals.__file__).parents[1]
@@ -50,6 +51,22 @@ def test_a_code_server_starts_its_runs_from_a_process_that_has_imported_the_defi
     vars(one)["_mp_ctx"] = "the context of a server that was started before"
     dagster_internals.fork_runs(["json"])
     assert one._mp_ctx.get_start_method() == "forkserver"
+
+
+def test_files_of_events_stay_open_in_a_command_until_its_end_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left_open(folder: Path, *, stay_open: bool) -> bool:
+        monkeypatch.setenv("DAGSTER_HOME", str(folder))
+        with open_instance(folder, stay_open=stay_open) as instance:
+            assert instance.all_asset_keys() == []
+            (index,) = (each for name, each in dagster_internals._engines.items() if name.endswith(f"{folder / INDEX}"))
+            return bool(index.pool.checkedin())
+
+    assert left_open(tmp_path / "command", stay_open=True)
+    dagster_internals.close_files()
+    assert not list((tmp_path / "command").rglob("*.db-wal"))
+    assert not left_open(tmp_path / "services", stay_open=False)
 
 
 def test_ticks_in_the_future_are_forgotten_after_the_clock_was_set_back(
