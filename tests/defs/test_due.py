@@ -20,6 +20,7 @@ from paper_assets.pipeline.workspace import Workspace, open_workspace
 from paper_assets.settings import load_settings
 from paper_assets.stores.paper_merging import merge_papers
 from tests.defs.in_dagster import made
+from tests.desk import Desk
 from tests.digests.invented import paper
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
@@ -55,9 +56,7 @@ class Daemon:
         merge_papers(self.workspace.warehouse, found)
 
     def profile(self, name: str, content: dict[str, Any] | str) -> None:
-        file = self.folder / "profiles" / name / "profile.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        Desk(self.folder).profile(name, content)
 
     def tick(self) -> list[dg.RunRequest]:
         report_changes(self.instance, self.workspace, self.log)

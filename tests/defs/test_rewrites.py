@@ -1,6 +1,5 @@
 """Test `paper_rewrites` in Dagster: what a run makes, what waits, and what decisions and new rankings cause (A3)."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +21,7 @@ from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.staleness import waits_of
 from paper_assets.pipeline.step import Partition
 from paper_assets.pipeline.workspace import Workspace, open_workspace
-from paper_assets.profile import Profile, load_profile, profile_content
+from paper_assets.profile import Profile, profile_content
 from paper_assets.ranking.verifier import open_verifier
 from paper_assets.retrieval.search import Corpus, search
 from paper_assets.rewriting.loop import advance, decide
@@ -31,7 +30,7 @@ from paper_assets.stores.documents import count_documents
 from paper_assets.stores.paper_merging import merge_papers
 from paper_assets.stores.rewrites import RewriteItem, rewrites_of
 from tests.defs.in_dagster import latest, made
-from tests.desk import GRAPHS, week
+from tests.desk import GRAPHS, Desk, week
 from tests.loopback import refusing_port
 from tests.loopback_llm import LoopbackLLM, loopback_llm
 from tests.rewriting.scripted import Play, opened, writing
@@ -77,12 +76,9 @@ class Graph:
 
         self.workspace = opened if embed else _without_archive(replace(opened, load_embedder=unavailable))
 
-    def profile(self, name: str, content: Mapping[str, Any]) -> Profile:
-        file = self.folder / "profiles" / name / "profile.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content), encoding="utf-8")
+    def profile(self, name: str, content: Mapping[str, Any]) -> None:
+        Desk(self.folder).profile(name, content)
         self.instance.add_dynamic_partitions("profile", [name])
-        return load_profile(file.parent)
 
     def run(self, day: date = TUESDAY, profile: str = "ann") -> dg.ExecuteInProcessResult:
         return made(self.instance, self.workspace, "paper_rewrites", first=grid_key(day, profile))
