@@ -9,9 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from paper_assets.errors import InvalidInput
-from paper_assets.settings import WEEKDAYS, Settings, load_settings
-from paper_assets.stores.kept_settings import MORNING, keep_variables
+from paper_assets.settings import WEEKDAYS, Settings
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -36,20 +34,6 @@ def _due_times(settings: Settings, now: datetime, *, step: int) -> list[datetime
         for day in days
         if WEEKDAYS[day.weekday()] in settings.fetch_weekdays
     ]
-
-
-def save_fetch_hours(home: Path, *, at: str, weekdays: str, zone: str, working_dir: Path) -> Settings:
-    """Keep the hours in the data folder; return the settings as they are now. Raises InvalidInput, StoreUnwritable."""
-    variables = {
-        "PAPER_ASSETS_FETCH_AT": at.strip(),
-        "PAPER_ASSETS_FETCH_WEEKDAYS": weekdays.strip(),
-        "PAPER_ASSETS_TIME_ZONE": zone.strip(),
-    }
-    if not all(variables.values()):
-        raise InvalidInput("choose a time of day, at least one weekday and a time zone")
-    settings = load_settings(variables, working_dir)
-    keep_variables(home, variables, MORNING)
-    return settings
 
 
 def replaced_hours(environ: Mapping[str, str]) -> list[str]:

@@ -7,8 +7,8 @@ import pytest
 
 from paper_assets.errors import InvalidInput
 from paper_assets.settings import Settings, load_settings
-from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, last_due, local_zone, next_due, save_fetch_hours
-from paper_assets.stores.kept_settings import kept_environment
+from paper_assets.setup.fetch_hours import cron_in_utc, hours_in_words, last_due, local_zone, next_due
+from paper_assets.stores.kept_settings import MORNING, keep_variables, kept_environment
 from tests.desk import Desk
 
 
@@ -53,23 +53,20 @@ def test_the_workflow_of_github_gets_the_hours_in_its_own_zone() -> None:
     assert cron_in_utc(hours("20:00", "sat", "America/Los_Angeles"), now) == (0, 4, "0")
 
 
-def test_hours_are_kept_and_read_again_and_the_environment_goes_before_them(tmp_path: Path) -> None:
-    save_fetch_hours(tmp_path, at="7:05", weekdays="mon,tue,wed", zone="Europe/Berlin", working_dir=tmp_path)
+def test_kept_hours_are_read_and_the_environment_goes_before_them(tmp_path: Path) -> None:
+    kept = {"PAPER_ASSETS_FETCH_AT": "7:05", "PAPER_ASSETS_FETCH_WEEKDAYS": "mon,tue,wed"}
+    keep_variables(tmp_path, {**kept, "PAPER_ASSETS_TIME_ZONE": "Europe/Berlin"}, MORNING)
     environ = kept_environment({}, tmp_path, lambda: moment("2026-11-25 12:00"))
     assert hours_in_words(load_settings(environ, tmp_path)) == "07:05 (Europe/Berlin) on Monday to Wednesday"
-    save_fetch_hours(tmp_path, at="08:00", weekdays="sun,mon", zone="UTC", working_dir=tmp_path)
-    assert hours_in_words(load_settings(environ, tmp_path)) == "08:00 (UTC) on Monday and Sunday"
     own = kept_environment({"PAPER_ASSETS_FETCH_AT": "09:00"}, tmp_path, lambda: moment("2026-11-25 12:00"))
     assert load_settings(own, tmp_path).fetch_at.hour == 9
+    assert hours_in_words(hours("08:00", "sun,mon")) == "08:00 (UTC) on Monday and Sunday"
 
 
-@pytest.mark.parametrize(
-    ("at", "weekdays", "zone"), [("24:00", "mon", "UTC"), ("6", "mon", "UTC"), ("06:30", "", "UTC")]
-)
-def test_wrong_hours_are_refused_and_not_kept(tmp_path: Path, at: str, weekdays: str, zone: str) -> None:
-    with pytest.raises(InvalidInput):
-        save_fetch_hours(tmp_path, at=at, weekdays=weekdays, zone=zone, working_dir=tmp_path)
-    assert not (tmp_path / "morning.env").exists()
+@pytest.mark.parametrize("at", ["24:00", "6", "soon"])
+def test_a_time_that_no_clock_shows_is_refused(at: str) -> None:
+    with pytest.raises(InvalidInput, match="PAPER_ASSETS_FETCH_AT must be a time of day"):
+        hours(at)
 
 
 def test_the_zone_of_the_machine_is_found_or_is_utc(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from paper_assets.interfaces.page.paper_rows import reader_of
 from paper_assets.locks import store_lock
 from paper_assets.models.embedder import plain_name
 from paper_assets.models.llm_config import PROVIDERS, LLMConfig, Usage, check_month, cost, llm_config, monthly_use
-from paper_assets.settings import WEEKDAYS, Settings, load_settings
+from paper_assets.settings import WEEKDAYS, Settings, load_settings, wrong_settings
 from paper_assets.setup import language_model as models
 from paper_assets.setup.embedding_model import MEASURED
 from paper_assets.setup.fetch_hours import (
@@ -29,9 +29,9 @@ from paper_assets.setup.fetch_hours import (
     local_zone,
     next_due,
     replaced_hours,
-    save_fetch_hours,
 )
 from paper_assets.stores.kept_settings import (
+    MORNING,
     KeptEnvironment,
     forget_variables,
     keep_variables,
@@ -60,6 +60,11 @@ _FIELDS: Mapping[str, tuple[str, str]] = {  # of the form, and what a fault call
             ("BASE_URL", ("url", "the address")),
         )
     },
+}
+_HOURS: Mapping[str, tuple[str, str]] = {  # the field of each variable, and what a fault says beside it
+    "PAPER_ASSETS_FETCH_AT": ("at", "Write a time of day such as 06:30."),
+    "PAPER_ASSETS_FETCH_WEEKDAYS": ("weekday", "Choose at least one day."),
+    "PAPER_ASSETS_TIME_ZONE": ("zone", "Choose a time zone of the list."),
 }
 _COMMON_ZONES = ("UTC", "America/Los_Angeles", "America/New_York", "Europe/London", "Europe/Berlin", "Asia/Seoul")
 
@@ -163,22 +168,13 @@ def _save_morning(request: Request) -> Response:
     desk, form = desk_of(request), request.state.form
     weekdays = [day for day in WEEKDAYS if day in form.getlist("weekday")]
     typed = {"at": str(form.get("at", "")), "zone": str(form.get("zone", ""))}
-    faults = {}
-    if not weekdays:
-        faults["weekday"] = "Choose at least one day."
-    for name, variable, words in (
-        ("at", "PAPER_ASSETS_FETCH_AT", "Write a time of day such as 06:30."),
-        ("zone", "PAPER_ASSETS_TIME_ZONE", "Choose a time zone of the list."),
-    ):
-        try:
-            load_settings({variable: typed[name].strip() or "?"}, Path.cwd())
-        except InvalidInput:
-            faults[name] = words
-    if faults:
+    given = (typed["at"].strip(), ",".join(weekdays), typed["zone"].strip())
+    variables = {name: text or "?" for name, text in zip(_HOURS, given, strict=True)}  # an empty one counts as unset
+    wrong = wrong_settings(variables, Path.cwd())
+    if faults := {field: words for name, (field, words) in _HOURS.items() if name in wrong}:
         return _page(request, {**typed, "weekdays": weekdays}, faults)
-    settings = save_fetch_hours(
-        desk.settings.home, at=typed["at"], weekdays=",".join(weekdays), zone=typed["zone"], working_dir=Path.cwd()
-    )
+    keep_variables(desk.settings.home, variables, MORNING)
+    settings = load_settings(variables, Path.cwd())
     due = next_due(settings, now()).astimezone(ZoneInfo(settings.time_zone))
     note = f"Saved. The newest papers are fetched at {hours_in_words(settings)}; next: {due:%A %H:%M}."
     return redirect_with_note(request, request.url.path, note)
