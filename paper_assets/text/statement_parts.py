@@ -38,7 +38,7 @@ class Found:
     codes: dict[str, bool] = field(default_factory=dict)
 
     def add(self, topic: str, mode: Mode, *, context: bool = False) -> None:
-        """Add a topic once; an exclusion replaces a wish in the same words. "Small ones" are those of the one before."""
+        """Add a topic once; an exclusion replaces a wish in the same words. "Small ones" are of the topic before."""
         if self.topics:
             *_, (before, _, _) = self.topics.values()
             topic = _ONES.sub(lambda _: re.split(r"\s(?:for|of|in|on|with|to)\s", before)[-1], topic)
