@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
@@ -51,28 +52,33 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)  # unread fields are ignored
 
 
-class _Side(_Part):
-    """A side by a value of `side_field`, by its own condition, its own wording or both, or by a stance."""
+class Side(_Part):
+    """A group that is treated like the others: its condition (None: none), its own wording, or its stance (R7)."""
 
     name: Words
-    value: str | int | None = None
     where: dict[str, Any] | None = None
     query: Question | None = None
     stance: Stance | None = None
 
-
-def _side(entry: object) -> object:
-    """Expand a value to a side of that name; `value` is internal, not a key of a plan."""
-    if isinstance(entry, str | int) and not isinstance(entry, bool):
-        return {"name": str(entry), "value": entry}
-    if isinstance(entry, dict) and "value" in entry:
-        raise ValueError("value: unknown key; remove it or correct its spelling")
-    if isinstance(entry, dict):
-        if entry.get("stance") and (entry.get("where") or entry.get("query")):
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        if self.stance and (self.where or self.query):
             raise ValueError("a side with a stance cannot have where or query: all stances share one search")
-        if not (entry.get("where") or entry.get("query") or entry.get("stance")):
+        if not (self.where or self.query or self.stance):
             raise ValueError("give the side a stance, a where or a query beside its name")
-    return entry
+        return self
+
+
+def _expanded(entry: object, given: ValidationInfo) -> object:
+    """Return the side of a value of `side_field`, and any other entry as it is."""
+    if not isinstance(entry, str | int) or isinstance(entry, bool):
+        return entry
+    field, name = given.data.get("side_field", "primary_category"), str(entry).strip()
+    operator = "$contains" if field == "categories" else "$eq"
+    return {"name": name, "where": {field: {operator: entry if field == "version" else name}}}
+
+
+_Sides = Annotated[list[Annotated[Side, BeforeValidator(_expanded)]], Field(max_length=MOST_SIDES)]
 
 
 class _Parameters(_Part):
@@ -84,9 +90,9 @@ class _Parameters(_Part):
 
 
 class _Filters(_Part):
-    sides: list[Annotated[_Side, BeforeValidator(_side)]] | None = Field(None, max_length=MOST_SIDES)
-    party: list[Annotated[_Side, BeforeValidator(_side)]] | None = Field(None, max_length=MOST_SIDES)
-    side_field: SideField = "primary_category"
+    side_field: SideField = "primary_category"  # before the sides, which are read by it
+    sides: _Sides | None = None
+    party: _Sides | None = None
     startdate: Any = None  # an invalid day is reported, not refused (R4)
     enddate: Any = None
     topic_id: str | list[Words] | None = None
@@ -106,7 +112,7 @@ class _Filters(_Part):
         return self
 
     @property
-    def asked(self) -> list[_Side]:
+    def asked(self) -> list[Side]:
         return self.sides or self.party or []
 
 
@@ -126,16 +132,6 @@ class _Record(_Part):
         if self.answer and any(side.stance is None for side in self.filters.asked):
             raise ValueError("answer: an answer has no sides but stances; leave out the sides, or answer")
         return self
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A group that is treated like the others: its condition (None: none), its own wording, or its stance (R7)."""
-
-    name: str
-    where: Mapping[str, Any] | None = None
-    query: str | None = None
-    stance: Stance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +166,7 @@ class Plan:
     def content_hash(self) -> str:
         """Return 32 hex digits over everything that can change an answer; equal plans have equal hashes."""
         values = {name: value for name, value in asdict(self).items() if name not in ("answer", "by_party") or value}
+        values["sides"] = [side.model_dump() for side in self.sides]
         return sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
@@ -194,13 +191,12 @@ def parse_plan(
     if first and last and first > last:
         notes.append(f"startdate {first} is after enddate {last}: no document meets both")
     topics = [filters.topic_id] if isinstance(filters.topic_id, str) else filters.topic_id or []
-    sides = tuple(_resolved(side, filters.side_field) for side in filters.asked)
     categories = () if read.answer else default_sides
     by_category = (Side(name=category, where={"primary_category": {"$eq": category}}) for category in categories)
     return Plan(
         question=read.question or read.rewritten_question,
         rewritten_question=read.rewritten_question,
-        sides=sides or tuple(by_category),
+        sides=tuple(filters.asked) or tuple(by_category),
         first=first,
         last=last,
         topics=tuple(topic for topic in topics if topic.strip()),
@@ -225,13 +221,6 @@ def parse_plans(
         parse_plan(record, source=f"{source}: entry {at}", default_sides=default_sides, config=config)
         for at, record in enumerate(records, 1)
     )
-
-
-def _resolved(side: _Side, field: SideField) -> Side:
-    if side.value is None:
-        return Side(name=side.name, where=side.where or None, query=side.query, stance=side.stance)
-    operator = "$contains" if field == "categories" else "$eq"
-    return Side(name=side.name, where={field: {operator: side.value if field == "version" else side.name}})
 
 
 def _day(key: str, given: object, notes: list[str]) -> date | None:

@@ -102,7 +102,10 @@ def test_party_is_another_name_for_sides() -> None:
         ({"rewritten_question": "q", "filters": {"sides": [1.5]}}, "filters.sides.0: "),
         ({"rewritten_question": "q", "filters": {"sides": [True]}}, "filters.sides.0: "),
         ({"rewritten_question": "q", "filters": {"sides": ["a", {"name": "b"}]}}, "filters.sides.1: give the side"),
-        ({"rewritten_question": "q", "filters": {"sides": [{"name": "b", "value": 1}]}}, "filters.sides.0: value: "),
+        (
+            {"rewritten_question": "q", "filters": {"sides": [{"name": "b", "value": 1}]}},
+            "filters.sides.0.value: ",
+        ),
         ({"rewritten_question": "q", "filters": {"sides": ["a", "a"]}}, "filters: side 'a' is given twice"),
         ({"rewritten_question": "q", "filters": {"sides": ["a"], "party": ["a"]}}, "filters: sides and party"),
         ({"rewritten_question": "q", "filters": {"side_field": "stance"}}, "filters.side_field: "),
