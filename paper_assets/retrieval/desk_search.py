@@ -19,13 +19,7 @@ from paper_assets.paper_id import split_arxiv_address, split_arxiv_id
 from paper_assets.retrieval.merge import Candidate, access
 from paper_assets.retrieval.search import Corpus, Found, opened, papers_with_phrases, search, without_vectors
 from paper_assets.retrieval.search_query import SearchQuery
-from paper_assets.stores.papers import (
-    PaperFilters,
-    find_paper,
-    matching_papers,
-    papers_by_id,
-    unknown_categories,
-)
+from paper_assets.stores.papers import PaperFilters, matching_papers, papers_by_id, unknown_categories
 from paper_assets.text.sentences import sentence_spans
 from paper_assets.text.words import asks, stem, words_in
 
@@ -103,57 +97,33 @@ def search_desk(
         asked = [category for part in (query, *query.excluded) for category in part.categories]
         if asked and (unknown := unknown_categories(corpus.warehouse, asked)):  # an empty answer would hide a typo
             raise InvalidInput(f"search: category:{unknown[0]} is unknown; no stored paper has it")
+        if named := _id_in(query.words):
+            papers = _shown(corpus, [(named, None, None)], query)
+            notes = () if papers else (f"{named} is not stored",)
+            return SearchPage(papers=papers, matching=len(papers), more=False, notes=notes, named=named)
+        if query.words and not words_in(query.words):
+            note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
+            return SearchPage(papers=(), matching=0, more=False, notes=(note,))
+        end = offset + limit
+        only = None
+        if filters.restrict or query.excluded or not query.words:
+            only = _without(corpus, matching_papers(corpus.warehouse, filters), query, profile)
+        if only is not None and not query.words:
+            ids: list[str] = only.slice(offset, limit).to_pylist()
+            papers = _shown(corpus, [(paper_id, None, None) for paper_id in ids], query)
+            return SearchPage(papers=papers, matching=len(only), more=end < len(only), notes=())
         owner = profile if private else None
-        return _page(corpus, query, filters, profile=profile, owner=owner, offset=offset, limit=limit)
-
-
-def _page(
-    corpus: Corpus,
-    query: SearchQuery,
-    filters: PaperFilters,
-    *,
-    profile: str | None,
-    owner: str | None,
-    offset: int,
-    limit: int,
-) -> SearchPage:
-    if named := _id_in(query.words):
-        paper = find_paper(corpus.warehouse, named)
-        return SearchPage(
-            papers=_shown(corpus, [(paper.paper_id, None, None)], query) if paper else (),
-            matching=1 if paper else 0,
-            more=False,
-            notes=() if paper else (f"{named} is not stored",),
-            named=named,
-        )
-    if words_in(query.words):
-        restricted = filters.restrict or query.excluded
-        only = _without(corpus, matching_papers(corpus.warehouse, filters), query, profile) if restricted else None
         if query.phrases:
             only = papers_with_phrases(corpus, query.phrases, data_types=query.data_types, owner=owner, only=only)
-        wanted = min(offset + limit + 1, MOST_RESULTS)
-        notes: list[str] = []
-        ways: dict[str, None] = {}
-        best, matching = _best_documents(corpus, query, owner, only, wanted, notes, ways)
-        page = best[offset : offset + limit]
+        best, searched = _best_documents(corpus, query, owner, only, min(end + 1, MOST_RESULTS))
+        by_words = without_vectors(searched, model=corpus.embedder is not None)
         return SearchPage(
-            papers=_shown(corpus, [(each.source_id, each.score, each) for each in page], query),
-            matching=matching if only is None else len(only),
-            more=len(best) > offset + limit,
-            notes=tuple(dict.fromkeys(notes)),
-            ways=tuple(ways),
+            papers=_shown(corpus, [(each.source_id, each.score, each) for each in best[offset:end]], query),
+            matching=sum(found.matching for found in searched) if only is None else len(only),
+            more=len(best) > end,
+            notes=(by_words,) if by_words else (),
+            ways=tuple(dict.fromkeys(found.way for found in searched)),
         )
-    if query.words:
-        note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
-        return SearchPage(papers=(), matching=0, more=False, notes=(note,))
-    allowed = _without(corpus, matching_papers(corpus.warehouse, filters), query, profile)
-    ids: list[str] = allowed.slice(offset, limit).to_pylist()
-    return SearchPage(
-        papers=_shown(corpus, [(paper_id, None, None) for paper_id in ids], query),
-        matching=len(allowed),
-        more=offset + limit < len(allowed),
-        notes=(),
-    )
 
 
 def _without(corpus: Corpus, ids: pa.Array, query: SearchQuery, profile: str | None) -> pa.Array:
@@ -182,19 +152,11 @@ def similar_papers(corpus: Corpus, paper: Paper, *, limit: int = 10, offset: int
 
     The first `offset` are skipped; beyond `MOST_RESULTS` there are none.
     """
-    kept = _most_similar(corpus, paper, min(offset + limit, MOST_RESULTS))[offset:]
-    return _shown(corpus, [(each.source_id, each.score, each) for each in kept], SearchQuery())
-
-
-def similar_ids(corpus: Corpus, paper: Paper, *, limit: int = 10) -> dict[str, float]:
-    """Return the ids of the stored papers most like a given one, best first, each with its similarity from 0 to 1."""
-    return {each.source_id: round(float(each.score), 4) for each in _most_similar(corpus, paper, limit)}
-
-
-def _most_similar(corpus: Corpus, paper: Paper, limit: int) -> list[Candidate]:
+    wanted = min(offset + limit, MOST_RESULTS)
     query = SearchQuery(words=f"{paper.title} {paper.abstract}")
-    best, _ = _best_documents(corpus, query, None, None, limit + 1, [], {})
-    return [each for each in best if each.source_id != paper.paper_id][:limit]
+    best, _ = _best_documents(corpus, query, None, None, wanted + 1)
+    kept = [each for each in best if each.source_id != paper.paper_id][:wanted][offset:]
+    return _shown(corpus, [(each.source_id, each.score, each) for each in kept], SearchQuery())
 
 
 def _filters(query: SearchQuery, profile: str | None) -> PaperFilters:
@@ -221,17 +183,11 @@ def _filters(query: SearchQuery, profile: str | None) -> PaperFilters:
 
 
 def _best_documents(
-    corpus: Corpus,
-    query: SearchQuery,
-    owner: str | None,
-    only: pa.Array | None,
-    wanted: int,
-    notes: list[str],
-    ways: dict[str, None],
-) -> tuple[list[Candidate], int]:
+    corpus: Corpus, query: SearchQuery, owner: str | None, only: pa.Array | None, wanted: int
+) -> tuple[list[Candidate], list[Found]]:
     """Return the best document of each paper, best first, at most `wanted`, without those below the relevance floor.
 
-    Also the number of documents that were compared.
+    Also what was found in each collection.
     """
     by_paper: dict[str, Candidate] = {}
     searched: list[Found] = []
@@ -239,16 +195,13 @@ def _best_documents(
         k = wanted if data_type == "abstract" else wanted * _PASSAGES_PER_PAPER
         found = search(corpus, query.words, data_type=data_type, where=access(owner), k=k, only=only)
         searched.append(found)
-        ways[found.way] = None
         floor = corpus.config.floors[found.method]
         for candidate in found.candidates:
             held = by_paper.get(candidate.source_id)
             if candidate.score >= floor and (held is None or candidate.score > held.score):
                 by_paper[candidate.source_id] = candidate
-    if note := without_vectors(searched, model=corpus.embedder is not None):
-        notes.append(note)
-    best = sorted(by_paper.values(), key=lambda each: (-each.score, each.source_id))[:wanted]
-    return best, sum(found.matching for found in searched)
+    best = sorted(by_paper.values(), key=lambda each: (-each.score, each.source_id))
+    return best[:wanted], searched
 
 
 def _shown(

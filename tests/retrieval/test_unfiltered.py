@@ -11,7 +11,7 @@ from chromadb.api.models.Collection import Collection
 from hypothesis import given, settings
 
 from paper_assets.retrieval.answers import retrieve_standard
-from paper_assets.retrieval.desk_search import search_desk, similar_ids, similar_papers
+from paper_assets.retrieval.desk_search import search_desk, similar_papers
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.merge import access
 from paper_assets.retrieval.question_answering import gather_passages
@@ -164,7 +164,6 @@ PRODUCTS: dict[str, tuple[Callable[[Corpus], Any], list[str]]] = {
         ["fulltext"],
     ),
     "similar papers": (lambda desk: similar_papers(desk, known(desk)), ["abstract"]),
-    "related papers": (lambda desk: similar_ids(desk, known(desk)), ["abstract"]),
     "a question over everything": (
         lambda desk: gather_passages(desk, BEES, where=access("me")),
         ["abstract", "fulltext"],

@@ -1,7 +1,7 @@
 """Show one paper, explain its place in a list, and show the shelf: the rated papers, to search and to export."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -48,7 +48,7 @@ from paper_assets.paper import Paper
 from paper_assets.paper_id import split_paper_id
 from paper_assets.ranking.explain import order_name, order_parts, removed_in_words
 from paper_assets.ranking.final_list import order_value
-from paper_assets.retrieval.desk_search import similar_ids
+from paper_assets.retrieval.desk_search import FoundPaper, similar_papers
 from paper_assets.stores.feedback import last_ratings
 from paper_assets.stores.papers import find_paper
 from paper_assets.stores.rankings import DayOfPaper, latest_ranking_day, paper_history, ranking_header
@@ -129,7 +129,7 @@ def show_paper(request: Request) -> Response:
     if form:
         return _file([paper], form, name=paper.paper_id)
     similar = isolate(
-        "The list of similar papers", lambda: similar_ids(corpus_of(desk), paper, limit=_SIMILAR)
+        "The list of similar papers", lambda: similar_papers(corpus_of(desk), paper, limit=_SIMILAR)
     )  # before `read_together`: a search may have to open the warehouse separately
     with desk.read_together() as warehouse:
         ratings = rated_by(desk, profile)
@@ -194,8 +194,9 @@ def show_shelf(request: Request) -> Response:
     )
 
 
-def _rows_of_similar(desk: Desk, similar: Mapping[str, float]) -> list[PaperRow]:
-    return [replace(row_of(paper), score=similar[paper.paper_id]) for paper in stored_papers(desk, list(similar))]
+def _rows_of_similar(desk: Desk, similar: Iterable[FoundPaper]) -> list[PaperRow]:
+    scores = {each.paper_id: each.score for each in similar}
+    return [replace(row_of(paper), score=scores[paper.paper_id]) for paper in stored_papers(desk, list(scores))]
 
 
 def _paper_of(request: Request, desk: Desk) -> Paper:
