@@ -6,9 +6,7 @@ question find the same documents.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from paper_assets.text.sentences import quoted_sentence
+from typing import Literal
 
 Stance = Literal["supports", "contradicts"]
 STANCES: tuple[Stance, ...] = ("supports", "contradicts")
@@ -62,13 +60,3 @@ def no_judge(reason: str) -> StanceJudge:
         return Labels(labels=(None,) * len(passages), reasons=(reason,), over=True)
 
     return StanceJudge(name=None, kind="nobody", label=label)
-
-
-def checked_label(stance: Any, sentence: Any, text: str) -> Label | None:
-    """Validate a model's answer; None if the stance is unknown or the sentence is not in the text."""
-    if stance == "neutral":
-        return Label("neutral")
-    if stance not in STANCES or not isinstance(sentence, str):
-        return None
-    found = quoted_sentence(sentence, text)
-    return Label(stance, found) if found else None

@@ -19,25 +19,17 @@ from paper_assets.errors import LLMBudgetReached, LLMConfigError, LLMError, LLMU
 from paper_assets.models.cross_encoder import NLIEncoder, load_nli
 from paper_assets.models.llm import Completion, LanguageModel
 from paper_assets.models.llm_config import Budget, llm_config
-from paper_assets.retrieval.stance import STANCES, Label, Labels, Passage, StanceJudge, checked_label, no_judge
+from paper_assets.retrieval.stance import STANCES, Label, Labels, Passage, StanceJudge, no_judge
 from paper_assets.settings import Settings
 from paper_assets.stores.llm_answers import keep_answers, known_answers
 from paper_assets.stores.warehouse import Warehouse
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
-from paper_assets.text.sentences import sentence_spans
+from paper_assets.text.sentences import quoted_sentence, sentence_spans
 from paper_assets.text.support import Probabilities
 
 _SURE = 0.5  # least probability of a stance; below it, neutral is at least as likely
 _MOST_SENTENCES = 40  # sentences read of a passage; an abstract has a dozen
-
-
-def open_nli_judge(model: str, load: Callable[[str], NLIEncoder]) -> StanceJudge:
-    """Return the judge of a model; if it cannot be loaded, its labels carry the reason."""
-    try:
-        return nli_judge(load(model))
-    except ModelUnavailable as fault:
-        return no_judge(str(fault))
 
 
 def nli_judge(model: NLIEncoder) -> StanceJudge:
@@ -80,15 +72,14 @@ _PRIVATE = "private, and shown to no language model"
 def open_llm_judge(
     environ: Mapping[str, str],
     *,
-    known: Callable[[Sequence[str]], Mapping[str, str]] = lambda keys: {},
-    keep: Callable[[Mapping[str, str], str], None] = lambda answers, model: None,
+    warehouse: Warehouse | None = None,
     deadline: Callable[[], float | None] = lambda: None,
     budget: Budget | None = None,
 ) -> StanceJudge:
     """Return the judge for the environment's language model; without one its labels carry the reason.
 
-    `known` looks up stored answers by key, `keep` stores new ones of a model; `deadline` returns the seconds left.
-    Without a `budget` it has a separate one.
+    `warehouse`: where its answers are stored, if anywhere; `deadline` returns the seconds left. Without a `budget` it
+    has a separate one.
     """
     try:
         config = llm_config(environ)
@@ -103,24 +94,18 @@ def open_llm_judge(
     return StanceJudge(
         name=config.model,
         kind="language model",
-        label=partial(_label, ask=ask, model=config.model, known=known, keep=keep),
+        label=partial(_label, ask=ask, model=config.model, warehouse=warehouse),
     )
 
 
 def _label(
-    claim: str,
-    passages: Sequence[Passage],
-    *,
-    ask: AskModel,
-    model: str,
-    known: Callable[[Sequence[str]], Mapping[str, str]],
-    keep: Callable[[Mapping[str, str], str], None],
+    claim: str, passages: Sequence[Passage], *, ask: AskModel, model: str, warehouse: Warehouse | None
 ) -> Labels:
     """Label by `ask`. Several questions run at once; after a failure no further ones are started."""
     claim = " ".join(claim.split())[:_LONGEST_CLAIM]
     texts = [passage.text[:_MOST_CHARACTERS] for passage in passages]
     keys = {at: _key(claim, texts[at], model) for at, passage in enumerate(passages) if not passage.private}
-    answers = dict(known(list(keys.values()))) if keys else {}
+    answers = known_answers(warehouse, keys.values()) if warehouse else {}
     missing: dict[str, str] = {}  # key -> text: equal texts are asked once
     for at, key in keys.items():
         if key not in answers:
@@ -140,7 +125,9 @@ def _label(
                 except LLMError as fault:
                     faults.append(fault)
                     continue
-                keep({key: answer for key, answer in found.items() if answer != "null"}, model)
+                if warehouse:
+                    given = {key: answer for key, answer in found.items() if answer != "null"}
+                    keep_answers(warehouse, given, model=model)
                 answers |= found
             if faults:
                 break  # further questions would probably fail too
@@ -186,12 +173,17 @@ def _model_answers(ask: AskModel, claim: str, texts: Sequence[str]) -> list[str]
 
 
 def _read(answer: str, text: str) -> Label | None:
-    label_record = json.loads(answer)
-    return (
-        checked_label(label_record.get("stance"), label_record.get("sentence"), text)
-        if isinstance(label_record, Mapping)
-        else None
-    )
+    """Return the label in a model's answer; None without a known stance and a sentence that is in the text."""
+    record = json.loads(answer)
+    if not isinstance(record, Mapping):
+        return None
+    stance, sentence = record.get("stance"), record.get("sentence")
+    if stance == "neutral":
+        return Label("neutral")
+    if stance not in STANCES or not isinstance(sentence, str):
+        return None
+    found = quoted_sentence(sentence, text)
+    return Label(stance, found) if found else None
 
 
 def _key(claim: str, text: str, model: str) -> str:
@@ -211,14 +203,11 @@ def open_judge(
     `deadline`: the seconds left for a question to the language model, None for its own limit.
     """
     if settings.stance_model:
-        return open_nli_judge(settings.stance_model, load_nli)
-    return open_llm_judge(
-        environ,
-        known=lambda keys: known_answers(warehouse, keys),
-        keep=lambda answers, model: keep_answers(warehouse, answers, model=model),
-        deadline=deadline,
-        budget=budget,
-    )
+        try:
+            return nli_judge(load_nli(settings.stance_model))
+        except ModelUnavailable as fault:
+            return no_judge(str(fault))
+    return open_llm_judge(environ, warehouse=warehouse, deadline=deadline, budget=budget)
 
 
 def support_judge(settings: Settings) -> Probabilities | None:

@@ -15,7 +15,9 @@ from paper_assets.retrieval.answers import balanced_answer, has_failed, retrieve
 from paper_assets.retrieval.findings import Caller
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.stance import StanceJudge, no_judge
-from paper_assets.retrieval.stance_judges import nli_judge, open_llm_judge, open_nli_judge
+from paper_assets.retrieval.stance_judges import nli_judge, open_judge, open_llm_judge
+from paper_assets.settings import load_settings
+from paper_assets.stores.warehouse import Warehouse
 from tests.invented_cross_encoder import tiny_cross_encoder
 from tests.loopback_llm import LoopbackLLM, Request, Step, fault, loopback_llm, says
 from tests.retrieval.invented_corpus import corpus_of, passage, plan
@@ -64,13 +66,8 @@ def model(label: Callable[[str], Mapping[str, Any]] = gold) -> Callable[[Request
     )
 
 
-def judge_of(server: LoopbackLLM, kept: dict[str, str] | None = None, **environ: str) -> StanceJudge:
-    answers = {} if kept is None else kept
-    return open_llm_judge(
-        server.environ("openai") | environ,
-        known=lambda keys: {key: answers[key] for key in keys if key in answers},
-        keep=lambda found, name: answers.update(found),
-    )
+def judge_of(server: LoopbackLLM, kept: Warehouse | None = None, **environ: str) -> StanceJudge:
+    return open_llm_judge(server.environ("openai") | environ, warehouse=kept)
 
 
 def test_each_document_is_on_the_side_it_takes_with_the_sentence_that_shows_it(corpus: Corpus) -> None:
@@ -144,8 +141,8 @@ def test_passages_are_data_in_a_fence_ten_at_a_time_and_private_ones_are_not_sho
     assert "1 of 13 documents were not judged: private, and shown to no language model" in found[0].warnings
 
 
-def test_a_passage_that_was_judged_is_not_asked_about_again(corpus: Corpus) -> None:
-    kept: dict[str, str] = {}
+def test_a_passage_that_was_judged_is_not_asked_about_again(corpus: Corpus, tmp_path: Path) -> None:
+    kept = Warehouse(tmp_path / "answers.duckdb", deadline=10)
     with loopback_llm(model()) as server:
         first = retrieve_balanced(corpus, asked(), caller=ANYBODY, judge=judge_of(server, kept))
         asked_first = len(server.requests)
@@ -234,6 +231,7 @@ def test_an_nli_model_is_loaded_as_a_cross_encoder_whose_outputs_say_what_they_a
 
 def test_an_nli_model_that_cannot_be_loaded_leaves_one_list_that_says_why(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    judge = open_nli_judge(str(tmp_path / "empty"), load_nli)
+    settings = load_settings({}, tmp_path).model_copy(update={"stance_model": str(tmp_path / "empty")})
+    judge = open_judge(settings, {}, corpus.warehouse)
     (one,) = retrieve_balanced(corpus, asked(), caller=ANYBODY, judge=judge)
     assert "NLI cross-encoder" in one.warnings[0] and "cannot be loaded" in one.warnings[0]
