@@ -50,17 +50,6 @@ class Policy:
     latest: Mapping[str, int] = field(default_factory=dict)
 
 
-def refusals(metadatas: Iterable[Mapping[str, Any]], policy: Policy) -> list[str | None]:
-    """Return for each document why it is refused, or None. Another owner's document reveals nothing about versions."""
-    documents = list(metadatas)
-    reasons = [_refusal(document, policy) for document in documents]
-    seen = _newest(document for document, reason in zip(documents, reasons, strict=True) if reason != PRIVATE)
-    return [
-        reason or (OUTDATED if _is_outdated(document, seen, policy) else None)
-        for document, reason in zip(documents, reasons, strict=True)
-    ]
-
-
 def access(owner: str | None) -> dict[str, Any]:
     """Return the access rule as a filter, so that refused documents take no places in the search."""
     public = {"access_level": {"$eq": "public"}}
@@ -77,21 +66,10 @@ def _refusal(document: Mapping[str, Any], policy: Policy) -> str | None:
     return None
 
 
-def _newest(documents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    newest: dict[str, int] = {}
-    for document in documents:
-        version = document.get("version")
-        if isinstance(version, int):
-            paper = document.get("paper_id", "")
-            newest[paper] = max(version, newest.get(paper, version))
-    return newest
-
-
-def _is_outdated(document: Mapping[str, Any], seen: Mapping[str, int], policy: Policy) -> bool:
-    version, paper = document.get("version"), document.get("paper_id", "")
-    if not isinstance(version, int):
-        return False
-    return version < max(seen.get(paper, version), policy.latest.get(paper, version))
+def _version_of(document: Mapping[str, Any]) -> tuple[str, int]:
+    """Return a document's paper and version; 0 where it has none."""
+    version = document.get("version")
+    return document.get("paper_id", ""), version if isinstance(version, int) else 0
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]], *, constant: int = 60) -> dict[str, float]:
@@ -170,8 +148,22 @@ Stage = Callable[[list[Entry], Rules], tuple[list[Entry], Dropped]]
 
 
 def policy_filter(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
-    """Keep what the caller may read, before any other stage."""
-    return _split(entries, refusals([entry.candidate.metadata for entry in entries], rules.policy))
+    """Keep what the caller may read, before any other stage.
+
+    Another owner's document reveals nothing about versions.
+    """
+    documents = [entry.candidate.metadata for entry in entries]
+    reasons = [_refusal(document, rules.policy) for document in documents]
+    newest = dict(rules.policy.latest)
+    for document, reason in zip(documents, reasons, strict=True):
+        paper, version = _version_of(document)
+        if reason != PRIVATE:
+            newest[paper] = max(version, newest.get(paper, version))
+    for at, document in enumerate(documents):
+        paper, version = _version_of(document)
+        if reasons[at] is None and 0 < version < newest[paper]:
+            reasons[at] = OUTDATED
+    return _split(entries, reasons)
 
 
 def normalise(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Dropped]:
@@ -197,13 +189,7 @@ def merge_lists(entries: list[Entry], rules: Rules) -> tuple[list[Entry], Droppe
     )
     places: dict[tuple[int, str, float], int] = {}  # equal entries share one, so that dedupe sees that they are equal
     placed = [
-        Entry(
-            entry.doc_id,
-            fused[entry.doc_id],
-            places.setdefault((entry.of, entry.doc_id, entry.score), place),
-            entry.of,
-            entry.candidate,
-        )
+        entry._replace(score=fused[entry.doc_id], place=places.setdefault((entry.of, entry.doc_id, entry.score), place))
         for each in lists.values()
         for place, entry in enumerate(each)
     ]
