@@ -104,14 +104,6 @@ def cited_papers(answer: Answer) -> dict[str, str]:
     return {each.paper_id: each.title for sentence in answer.sentences for each in sentence.citations}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerChanges:
-    """What differs between two answers to one question: titles of papers by id."""
-
-    new: Mapping[str, str]
-    no_longer: Mapping[str, str]
-
-
 def dropped_in_words(answer: Answer) -> str | None:
     """Say how many sentences of the model were left out and why; None if none was."""
     if not answer.dropped:
@@ -125,24 +117,11 @@ def paid_in_words(answer: Answer) -> str:
     return cost_in_words(answer.calls, tokens, answer.cost) if answer.calls else NOTHING_PAID
 
 
-def compare_answers(before: Answer, after: Answer) -> AnswerChanges:
-    """Compare the papers that two answers cite."""
-    old, new = cited_papers(before), cited_papers(after)
-    return AnswerChanges(
-        new={paper_id: title for paper_id, title in new.items() if paper_id not in old},
-        no_longer={paper_id: title for paper_id, title in old.items() if paper_id not in new},
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Footnote:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footnote(Citation):
     """A quotation of an answer, numbered from 1."""
 
     number: int
-    paper_id: str
-    title: str
-    quote: str
-    section: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +151,7 @@ def numbered(answer: Answer) -> NumberedAnswer:
     sides: dict[str, list[NumberedSentence]] = {}
     for sentence in answer.sentences:
         notes = [
-            known.setdefault(
-                (each.paper_id, each.quote),
-                Footnote(len(known) + 1, each.paper_id, each.title, each.quote, each.section),
-            )
+            known.setdefault((each.paper_id, each.quote), Footnote(number=len(known) + 1, **asdict(each)))
             for each in sentence.citations
         ]
         side = SIDES_IN_WORDS.get(sentence.stance, f"{sentence.stance}")
@@ -185,8 +161,5 @@ def numbered(answer: Answer) -> NumberedAnswer:
         answer=answer,
         sides=tuple((side, tuple(sentences)) for side, sentences in sides.items()),
         footnotes=tuple(known.values()),
-        nearest=tuple(
-            Footnote(number, each.paper_id, each.title, each.quote, each.section)
-            for number, each in enumerate(answer.nearest, 1)
-        ),
+        nearest=tuple(Footnote(number=number, **asdict(each)) for number, each in enumerate(answer.nearest, 1)),
     )

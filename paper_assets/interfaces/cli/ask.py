@@ -46,7 +46,6 @@ from paper_assets.retrieval.cited_answer import (
     answer_from_record,
     answer_record,
     cited_papers,
-    compare_answers,
     dropped_in_words,
     numbered,
     paid_in_words,
@@ -141,16 +140,18 @@ def ask_again(number: Number, again: Again = False, as_json: AsJson = False) -> 
     kept = {name: value for name, value in earlier.options.items() if name not in ("again", "anew")}
     options = QuestionOptions(**kept, again=again)
     answer = _answer(warehouse, earlier.question, options)
-    changes = compare_answers(answer_from_record(earlier.answer), answer)
+    before, now = cited_papers(answer_from_record(earlier.answer)), cited_papers(answer)
+    new = {paper_id: title for paper_id, title in now.items() if paper_id not in before}
+    no_longer = {paper_id: title for paper_id, title in before.items() if paper_id not in now}
     if as_json:
-        print_json({**answer_record(answer), "new": dict(changes.new), "no_longer": dict(changes.no_longer)})
+        print_json({**answer_record(answer), "new": new, "no_longer": no_longer})
     else:
         _show(answer, warehouse, markdown=False, as_json=False)
         say("")
-        for heading, papers in (("New since then", changes.new), ("No longer cited", changes.no_longer)):
+        for heading, papers in (("New since then", new), ("No longer cited", no_longer)):
             for paper_id, title in papers.items():
                 say(f"{heading}: {title} ({paper_id})")
-        if not changes.new and not changes.no_longer:
+        if not new and not no_longer:
             say(f"The same papers as on {earlier.asked_at:%Y-%m-%d}.")
     warn(f"Kept as answer {_keep(warehouse, answer, options)}")
 
