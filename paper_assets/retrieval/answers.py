@@ -1,13 +1,13 @@
 """Answer a plan: retrieve, grade or list links, and return JSON values (SPEC R2, R3, R6, R7)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from paper_assets.errors import InvalidInput, ModelUnavailable
 from paper_assets.retrieval.findings import Caller, Findings, overlap_warnings
 from paper_assets.retrieval.grading import Grader, Reranker, link_list
-from paper_assets.retrieval.merge import Candidate, Rerank
+from paper_assets.retrieval.merge import Candidate
 from paper_assets.retrieval.plan import Plan
 from paper_assets.retrieval.search import Corpus
 from paper_assets.retrieval.sides import findings_of, stance_findings
@@ -18,7 +18,7 @@ NO_JUDGE = no_judge("no judge of stances was given")
 
 
 def retrieve_balanced(
-    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NO_JUDGE, rerank: Rerank | None = None
+    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge = NO_JUDGE, reranker: Reranker | None = None
 ) -> tuple[Findings, ...]:
     """Return `k_per_side` documents for each side, in the plan's order; all sides get the same token limit.
 
@@ -28,18 +28,20 @@ def retrieve_balanced(
     if not plan.sides:
         raise InvalidInput("the plan has no sides; name them in filters.sides, or ask for a standard retrieval")
     if plan.asks_for_stances:
-        return stance_findings(corpus, plan, caller=caller, judge=judge, rerank=rerank)
+        return stance_findings(corpus, plan, caller=caller, judge=judge, reranker=reranker)
     tokens_a_side = plan.max_tokens // len(plan.sides)
     found = [
-        findings_of(corpus, plan, side, caller=caller, wanted=plan.k_per_side, max_tokens=tokens_a_side, rerank=rerank)
+        findings_of(
+            corpus, plan, side, caller=caller, wanted=plan.k_per_side, max_tokens=tokens_a_side, reranker=reranker
+        )
         for side in plan.sides
     ]
     return overlap_warnings(found, plan)
 
 
-def retrieve_standard(corpus: Corpus, plan: Plan, *, caller: Caller, rerank: Rerank | None = None) -> Findings:
+def retrieve_standard(corpus: Corpus, plan: Plan, *, caller: Caller, reranker: Reranker | None = None) -> Findings:
     """Return the `k` best documents that meet the plan's dates and topics, ignoring its sides. Raises StoreBusy."""
-    return findings_of(corpus, plan, None, caller=caller, wanted=plan.k, max_tokens=plan.max_tokens, rerank=rerank)
+    return findings_of(corpus, plan, None, caller=caller, wanted=plan.k, max_tokens=plan.max_tokens, reranker=reranker)
 
 
 LoadGrader = Callable[[], Grader]
@@ -50,10 +52,10 @@ def balanced_answer(
     corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: LoadGrader, load_judge: LoadJudge = lambda: NO_JUDGE
 ) -> dict[str, Any]:
     """Answer a plan side by side (see `answer_of`). Raises InvalidInput without sides, StoreBusy."""
-    grading = _grading(plan, load_grader, corpus.config)
+    reranker, note = _reranker(plan, load_grader, corpus.config)
     judge = load_judge() if plan.asks_for_stances else NO_JUDGE
-    found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, rerank=grading.rerank)
-    answer = answer_of("balanced", plan, found, caller=caller, grading=grading, config=corpus.config)
+    found = retrieve_balanced(corpus, plan, caller=caller, judge=judge, reranker=reranker)
+    answer = answer_of("balanced", plan, found, caller=caller, reranker=reranker, note=note)
     if plan.by_party:
         by_party = [{"party": side["side"], "documents": side["documents"]} for side in answer["sides"]]
         return {**answer, "documents_by_party": by_party}
@@ -65,37 +67,20 @@ def standard_answer(corpus: Corpus, plan: Plan, *, caller: Caller, load_grader: 
 
     Raises StoreBusy.
     """
-    grading = _grading(plan, load_grader, corpus.config)
-    found = [retrieve_standard(corpus, plan, caller=caller, rerank=grading.rerank)]
-    answer = answer_of("standard", plan, found, caller=caller, grading=grading, config=corpus.config)
+    reranker, note = _reranker(plan, load_grader, corpus.config)
+    found = [retrieve_standard(corpus, plan, caller=caller, reranker=reranker)]
+    answer = answer_of("standard", plan, found, caller=caller, reranker=reranker, note=note)
     return {**answer, "documents": answer["sides"][0]["documents"]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Grading:
-    """The reranker of an answer, None if nothing is graded; `note`: why grading failed."""
-
-    reranker: Reranker | None = None
-    note: str | None = None
-
-    @property
-    def rerank(self) -> Reranker | None:
-        """Return the reranker if its order is better than that of the search."""
-        return self.reranker if self.reranker and self.reranker.grader.reorders else None
-
-
-def _grading(plan: Plan, load_grader: LoadGrader, config: RetrievalConfig) -> _Grading:
+def _reranker(plan: Plan, load_grader: LoadGrader, config: RetrievalConfig) -> tuple[Reranker | None, str | None]:
+    """Return what grades the documents of a plan, None if nothing does, and why grading failed."""
     if not plan.generation_required:
-        return _Grading()
+        return None, None
     try:
-        grader = load_grader()
+        return Reranker(question=plan.question, grader=load_grader(), config=config), None
     except ModelUnavailable as fault:
-        return _Grading(note=f"not graded: {fault}")
-    return _Grading(
-        reranker=Reranker(
-            question=plan.question, grader=grader, size=config.chunk_characters, overlap=config.chunk_overlap
-        )
-    )
+        return None, f"not graded: {fault}"
 
 
 def answer_of(
@@ -104,14 +89,14 @@ def answer_of(
     found: Sequence[Findings],
     *,
     caller: Caller,
-    grading: _Grading,
-    config: RetrievalConfig,
+    reranker: Reranker | None = None,
+    note: str | None = None,
 ) -> dict[str, Any]:
     """Return JSON values: the question, and for each side its documents, filter, shortfall, error, warnings and drops.
 
-    With `generation_required` each side has `graded`, the chunks that answer the question best (None, and a note, if no
-    model can grade); otherwise it has `links`, as Markdown. `stance`: how stances were judged, None if the plan has no
-    stance sides.
+    With `generation_required` each side has `graded`, the chunks that answer the question best (None if no model can
+    grade, and `note` gives the reason); otherwise it has `links`, as Markdown. `stance`: how stances were judged, None
+    if the plan has no stance sides.
     """
     judged = next((side.judged for side in found if side.judged), None)
     return {
@@ -123,16 +108,15 @@ def answer_of(
         "enddate": plan.last and f"{plan.last}",
         "as_of": caller.as_of and f"{caller.as_of}",
         "generation_required": plan.generation_required,
-        "notes": [*plan.notes, *([grading.note] if grading.note else [])],
+        "notes": [*plan.notes, *([note] if note else [])],
         "stance": {**asdict(judged), "reasons": list(judged.reasons)} if judged else None,
-        "sides": [_side(plan, side, grading.reranker, config) for side in found],
+        "sides": [_side(plan, side, reranker) for side in found],
     }
 
 
 def written_plan(plan: Plan, answer: Mapping[str, Any], *, caller: Caller) -> dict[str, Any]:
     """Return the values of `answer_of` for a plan that is answered in sentences: no sides, and the answer."""
-    plain = answer_of("answer", plan, [], caller=caller, grading=_Grading(), config=RetrievalConfig())
-    return {**plain, "answer": dict(answer)}
+    return {**answer_of("answer", plan, [], caller=caller), "answer": dict(answer)}
 
 
 def has_failed(answer: Mapping[str, Any]) -> bool:
@@ -164,7 +148,7 @@ def linked_title(metadata: Mapping[str, Any]) -> str:
     return link_list([Candidate("", "", metadata, 0.0, "similarity", "")]).removeprefix("- ")
 
 
-def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: RetrievalConfig) -> dict[str, Any]:
+def _side(plan: Plan, findings: Findings, reranker: Reranker | None) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "side": findings.side,
         "stance": findings.stance,
@@ -185,8 +169,7 @@ def _side(plan: Plan, findings: Findings, reranker: Reranker | None, config: Ret
     }
     if not plan.generation_required:
         return {**answer, "links": link_list(findings.documents)}
-    graded = reranker.graded(findings.documents, best=config.best_chunks) if reranker else None
-    return {**answer, "graded": graded}
+    return {**answer, "graded": reranker.graded(findings.documents) if reranker else None}
 
 
 def _document(candidate: Candidate, findings: Findings) -> dict[str, Any]:

@@ -91,14 +91,12 @@ def log_handler(listener: logging.Handler) -> Iterator[None]:
 
 
 def log_findings(findings: Findings) -> None:
-    """Log one line for the side, as a warning if something could not be searched."""
-    _log.log(logging.WARNING if findings.error else logging.INFO, "%s", log_line(findings))
+    """Log how many of how many, the filter, what was dropped and why the side is short, in one line.
 
-
-def log_line(findings: Findings) -> str:
-    """Describe a side in one line: how many of how many, the filter, what was dropped, why it is short."""
+    It is a warning if something could not be searched.
+    """
     dropped = "; ".join(f"{drop.stage} dropped {len(drop.doc_ids)} ({drop.reason})" for drop in findings.drops)
-    return "; ".join(
+    line = "; ".join(
         part
         for part in (
             f"{findings.side or 'search'}: {len(findings.documents)} of {findings.wanted} documents",
@@ -111,6 +109,7 @@ def log_line(findings: Findings) -> str:
         )
         if part
     )
+    _log.log(logging.WARNING if findings.error else logging.INFO, "%s", line)
 
 
 OVERLAPPING = 0.5  # share of the smaller side's documents from which two wordings are not two sides (R7)

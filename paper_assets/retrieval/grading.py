@@ -16,7 +16,6 @@ from paper_assets.settings import RetrievalConfig
 from paper_assets.text.chunks import chunks_of, passage_of
 from paper_assets.text.cleaning import one_line
 
-_NUMBERS = RetrievalConfig()
 # Cosines are too close together for a softmax; all-MiniLM-L6-v2 was trained with this scale.
 _COSINE_SCALE = 20.0
 
@@ -42,16 +41,12 @@ def load_grader(cross_encoder: Callable[[], CrossEncoder], embedder: Callable[[]
     Raises ModelUnavailable if neither can be loaded.
     """
     try:
-        return cross_encoder_grader(cross_encoder())
+        model = cross_encoder()
+        return Grader(name=model.name, kind="cross-encoder", score=model.score)  # reads question and chunk together
     except ModelUnavailable as fault:
         return similarity_grader(
             embedder(), note=f"ordered by similarity of meaning, which is less exact than a cross-encoder: {fault}"
         )
-
-
-def cross_encoder_grader(model: CrossEncoder) -> Grader:
-    """Grade by reading question and chunk together."""
-    return Grader(name=model.name, kind="cross-encoder", score=model.score)
 
 
 def similarity_grader(model: Embedder, *, note: str | None = None) -> Grader:
@@ -73,8 +68,7 @@ class Reranker:
 
     question: str
     grader: Grader
-    size: int = _NUMBERS.chunk_characters
-    overlap: int = _NUMBERS.chunk_overlap
+    config: RetrievalConfig = field(default_factory=RetrievalConfig)
     _graded: dict[str, list[tuple[str, float]]] = field(default_factory=dict)  # doc_id -> chunks and raw scores
 
     def __call__(self, documents: Sequence[Candidate]) -> list[float]:
@@ -87,8 +81,8 @@ class Reranker:
         least = min((score for score in best if np.isfinite(score)), default=0.0)
         return [score if np.isfinite(score) else least - 1.0 for score in best]
 
-    def graded(self, documents: Sequence[Candidate], *, best: int = _NUMBERS.best_chunks) -> dict[str, Any]:
-        """Return the grader and the `best` chunks of these documents as JSON values.
+    def graded(self, documents: Sequence[Candidate]) -> dict[str, Any]:
+        """Return the grader and the best chunks of these documents as JSON values.
 
         Chunks are in whole sentences, and of reranked documents from the whole text; the `score` of one is its share of
         the softmax over all.
@@ -107,7 +101,7 @@ class Reranker:
             passage = passage_of(document.content, text, title=title if isinstance(title, str) else "")
             if passage is not None:
                 passages.setdefault((document.doc_id, passage), at)
-            if len(passages) == best:
+            if len(passages) == self.config.best_chunks:
                 break
         notes = [self.grader.note] if self.grader.note else []
         if usable < len(raw):
@@ -134,7 +128,7 @@ class Reranker:
     def _grade(self, documents: Sequence[Candidate]) -> None:
         new = {each.doc_id: each for each in documents if each.doc_id not in self._graded}
         texts = {
-            doc_id: chunks_of(document.content, size=self.size, overlap=self.overlap)
+            doc_id: chunks_of(document.content, size=self.config.chunk_characters, overlap=self.config.chunk_overlap)
             for doc_id, document in sorted(new.items())
         }
         flat = [text for own in texts.values() for text in own]

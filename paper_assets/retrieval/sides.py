@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from paper_assets.errors import PaperAssetsError, StoreBusy
 from paper_assets.progress import WorkEnded
 from paper_assets.retrieval.findings import Caller, Findings, Judged, log_findings, warnings_of
-from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rerank, Rules, compressed, merge
+from paper_assets.retrieval.grading import Reranker
+from paper_assets.retrieval.merge import Candidate, Drop, Merged, Policy, Rules, compressed, merge
 from paper_assets.retrieval.plan import Condition, Plan, Side, conditions_of, joined, undated
 from paper_assets.retrieval.search import Corpus, Found, search
 from paper_assets.retrieval.stance import Label, Labels, Passage, Stance, StanceJudge
@@ -59,7 +60,7 @@ def fetch(
     caller: Caller,
     wanted: int,
     depth: int,
-    rerank: Rerank | None = None,
+    reranker: Reranker | None = None,
 ) -> Fetched:
     """Search each collection for `depth` documents, deeper while the merge leaves fewer than `wanted` and more exist.
 
@@ -85,8 +86,8 @@ def fetch(
         )
         merged = merge(lists, rules)
         if len(merged.candidates) >= wanted or all(len(each.candidates) < depth for each in found.values()):
-            if rerank:  # once, at the final depth
-                merged = merge(lists, replace(rules, rerank=rerank))
+            if reranker and reranker.grader.reorders:  # once, at the final depth
+                merged = merge(lists, replace(rules, rerank=reranker))
             return Fetched(found=found, faults=tuple(faults), merged=merged)
         depth *= _DEEPER
 
@@ -121,7 +122,7 @@ def findings_of(
     caller: Caller,
     wanted: int,
     max_tokens: int,
-    rerank: Rerank | None = None,
+    reranker: Reranker | None = None,
 ) -> Findings:
     """Return the `wanted` best documents of a side (None: of the plan without sides) in at most `max_tokens` of text.
 
@@ -138,7 +139,7 @@ def findings_of(
     try:
         depth = shortlist_of(wanted, corpus.config)
         fetched = fetch(
-            corpus, plan, findings.query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank
+            corpus, plan, findings.query, conditions, caller=caller, wanted=wanted, depth=depth, reranker=reranker
         )
         findings = cut_to(findings, corpus, fetched, conditions, max_tokens=max_tokens)
     except (StoreBusy, WorkEnded):
@@ -231,7 +232,7 @@ _EVIDENCE: dict[Stance, str] = {"supports": "supporting", "contradicts": "contra
 
 
 def stance_findings(
-    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge, rerank: Rerank | None = None
+    corpus: Corpus, plan: Plan, *, caller: Caller, judge: StanceJudge, reranker: Reranker | None = None
 ) -> tuple[Findings, ...]:
     """Return each side's `k_per_side` best documents of its stance; one list if stance could not be judged.
 
@@ -244,7 +245,7 @@ def stance_findings(
     tokens_a_side = plan.max_tokens // len(plan.sides)
     try:
         depth = max(corpus.config.examined, shortlist_of(wanted, corpus.config))
-        fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, rerank=rerank)
+        fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, reranker=reranker)
         labels, judged = _judged(plan, fetched.merged.candidates[:depth], judge)
         if not labels and fetched.merged.candidates:
             request = Findings(side=None, query=query, filter=where, wanted=wanted)

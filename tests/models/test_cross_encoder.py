@@ -69,7 +69,7 @@ def test_the_evidence_of_a_question_is_graded_by_it(folder: Path, tiny: CrossEnc
         for name, text in (("a", "kelp forests"), ("b", "urchins eat them"))
     ]
     grader = load_grader(lambda: tiny, load_embedder)
-    graded = Reranker(question=QUESTION, grader=grader).graded(documents, best=5)
+    graded = Reranker(question=QUESTION, grader=grader).graded(documents)
     assert (graded["grader"], graded["notes"]) == ({"name": str(folder), "kind": "cross-encoder"}, [])
     assert sum(chunk["score"] for chunk in graded["chunks"]) == pytest.approx(1)
     assert graded["chunks"][0]["raw_score"] > graded["chunks"][1]["raw_score"]

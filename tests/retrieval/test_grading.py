@@ -24,6 +24,7 @@ from paper_assets.retrieval.grading import (
     softmax,
 )
 from paper_assets.retrieval.merge import Candidate
+from paper_assets.settings import RetrievalConfig
 
 QUESTION = "what shelters young fish"
 
@@ -42,10 +43,8 @@ def grader(scores: dict[str, float]) -> Grader:
     return Grader(name="by hand", kind="cross-encoder", score=score)
 
 
-def grade(
-    question: str, documents: Sequence[Candidate], *, grader: Grader, best: int = 5, **cut: int
-) -> dict[str, Any]:
-    return Reranker(question=question, grader=grader, **cut).graded(documents, best=best)
+def grade(question: str, documents: Sequence[Candidate], *, grader: Grader, **config: int) -> dict[str, Any]:
+    return Reranker(question=question, grader=grader, config=RetrievalConfig(**config)).graded(documents)
 
 
 def plain_softmax(scores: list[float]) -> list[float]:
@@ -80,7 +79,9 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
         f"S{at} says that kelp shelters young fish and that urchins eat the kelp that does so." for at in range(8)
     )
     documents = [document("a", long), document("b", "T0 says the same.", url=None)]
-    graded = grade(QUESTION, documents, grader=grader({"S3": 2.0, "T0": 1.0}), best=2, size=90, overlap=0)
+    graded = grade(
+        QUESTION, documents, grader=grader({"S3": 2.0, "T0": 1.0}), best_chunks=2, chunk_characters=90, chunk_overlap=0
+    )
     assert [(chunk["doc_id"], chunk["raw_score"]) for chunk in graded["chunks"]] == [("a", 2.0), ("b", 1.0)]
     assert [chunk["url"] for chunk in graded["chunks"]] == ["https://arxiv.org/abs/a", None]
     assert graded["chunks"][0]["text"].startswith("S3 says")
@@ -89,13 +90,6 @@ def test_the_best_chunks_pass_on_with_document_share_and_link() -> None:
     mapping = json.loads(json.dumps(graded, allow_nan=False))
     assert mapping["chunks"][0]["title"] == "On a"
     assert mapping["grader"] == {"name": "by hand", "kind": "cross-encoder"}
-
-
-def test_by_default_five_chunks_of_at_most_300_characters_pass() -> None:
-    text = " ".join(f"Kelp grows where water {n} is cold and shelters the fish that are young." for n in range(40))
-    graded = grade(QUESTION, [document("a", text)], grader=grader({}))
-    assert len(graded["chunks"]) == 5 < graded["chunks_looked_at"]
-    assert max(len(chunk["text"]) for chunk in graded["chunks"]) <= 300
 
 
 def test_a_passage_is_whole_sentences_and_never_the_papers_own_title() -> None:
@@ -112,7 +106,7 @@ def test_a_passage_is_whole_sentences_and_never_the_papers_own_title() -> None:
 @given(st.permutations("abcdefg"))
 def test_equal_scores_pass_in_the_order_of_the_ids_whatever_the_order_of_the_documents(ids: list[str]) -> None:
     documents = [document(doc_id, "Kelp grows.") for doc_id in ids]
-    graded = grade(QUESTION, documents, grader=grader({}), best=3)
+    graded = grade(QUESTION, documents, grader=grader({}), best_chunks=3)
     assert [chunk["doc_id"] for chunk in graded["chunks"]] == ["a", "b", "c"]
     assert [chunk["score"] for chunk in graded["chunks"]] == pytest.approx([1 / 7] * 3)
 

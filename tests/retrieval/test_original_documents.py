@@ -1,13 +1,12 @@
 """The original documents on merging and on the retrieval nodes: what they state, with values computed by hand."""
 
 from datetime import date
-from math import exp
 from typing import Any
 
 import numpy as np
 import pytest
 
-from paper_assets.retrieval.grading import Grader, Reranker, link_list, softmax
+from paper_assets.retrieval.grading import Grader, Reranker, link_list
 from paper_assets.retrieval.merge import Candidate, Policy, Rules, merge
 from paper_assets.retrieval.plan import conditions_of, joined, parse_plan
 
@@ -131,17 +130,6 @@ def test_a_plan_searches_with_the_filter_of_the_document(
         {"$and": [*every[:-1], {"date_int": {"$lte": 20260301}}, PUBLIC]},  # nothing after the day of asking
         {"$and": every},
     )
-
-
-SHARES = [exp(2) / (exp(2) + exp(1) + 1), exp(1) / (exp(2) + exp(1) + 1), 1 / (exp(2) + exp(1) + 1)]
-
-
-@pytest.mark.parametrize(
-    ("scores", "shares"),
-    [([2, 1, 0], SHARES), ([1002, 1001, 1000], SHARES), ([7, 7], [0.5, 0.5]), ([-3], [1.0]), ([], [])],
-)
-def test_grading_is_a_softmax_that_never_overflows(scores: list[float], shares: list[float]) -> None:
-    assert softmax(np.array(scores, dtype=float)) == pytest.approx(shares)
 
 
 def test_five_chunks_of_300_characters_pass_and_links_take_the_place_of_an_answer() -> None:
