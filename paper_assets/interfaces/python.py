@@ -180,11 +180,9 @@ def answer_plan(
     Raises InvalidInput, InvalidProfile, StoreError.
     """
     from paper_assets.pipeline.profiles import load_valid_profile
-    from paper_assets.pipeline.retrievals import import_own_pdfs
-    from paper_assets.retrieval.answers import balanced_answer, standard_answer, written_plan
+    from paper_assets.pipeline.retrievals import answer_to, import_own_pdfs
     from paper_assets.retrieval.findings import Caller
     from paper_assets.retrieval.plan import categories_of, parse_plan
-    from paper_assets.retrieval.search import open_corpus
 
     asking = load_valid_profile(desk.settings.profiles_dir / profile) if profile is not None else None
     sides = categories_of(asking, desk.settings)
@@ -192,17 +190,7 @@ def answer_plan(
     caller = Caller(owner=profile if private else None, as_of=_day(as_of))
     embedder = desk.embedder()
     faults = import_own_pdfs(desk.warehouse, asking, [plan], embedder=embedder) if asking and private else ()
-    if plan.answer:
-        answer = written_plan(
-            plan, desk.load_daily_answers().answer(plan, as_of=caller.as_of, embedder=embedder), caller=caller
-        )
-    else:
-        corpus = open_corpus(desk.settings, desk.warehouse, embedder)
-        answer = (
-            balanced_answer(corpus, plan, caller=caller, load_grader=desk.load_grader, load_judge=desk.load_judge)
-            if balanced
-            else standard_answer(corpus, plan, caller=caller, load_grader=desk.load_grader)
-        )
+    answer = answer_to(desk, plan, caller=caller, embedder=embedder, balanced=balanced)
     return {**answer, "notes": [*answer["notes"], *(f"left out: {fault}" for fault in faults)]}
 
 

@@ -112,8 +112,16 @@ class AnsweringContext:
     settings: Settings
     environ: Mapping[str, str]
     warehouse: Warehouse
-    embedder: Embedder | None
+    embedder: Embedder | None = None
     fetching: float | None = None
+
+    @property
+    def model(self) -> str | None:
+        """Return the name of the language model that writes; None if none is configured."""
+        try:
+            return llm_config(self.environ).model
+        except LLMConfigError:
+            return None
 
 
 def prepare_question(
@@ -204,41 +212,17 @@ def answer_question(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DailyAnswers:
-    """Answers the questions of profiles that ask for a written answer (`answer` of a plan), within the usual budget."""
+def daily_answer(context: AnsweringContext, plan: Plan, *, as_of: date | None) -> dict[str, Any]:
+    """Answer a plan from public documents until a day, within the usual budget: `answer_record`, and whether the model
+    failed to write it.
 
-    settings: Settings
-    environ: Mapping[str, str]
-    warehouse: Warehouse
-
-    @property
-    def model(self) -> str | None:
-        """Return the name of the language model that writes; None if none is configured."""
-        try:
-            return llm_config(self.environ).model
-        except LLMConfigError:
-            return None
-
-    def answer(self, plan: Plan, *, as_of: date | None, embedder: Embedder | None) -> dict[str, Any]:
-        """Answer a plan from public documents until a day: `answer_record`, and whether the model failed to write it.
-
-        Digests are sent on, so private documents are not quoted. Raises InvalidInput, StoreError.
-        """
-        options = QuestionOptions(sides=plan.asks_for_stances)
-        context = AnsweringContext(
-            settings=self.settings, environ=self.environ, warehouse=self.warehouse, embedder=embedder
-        )
-        prepared = prepare_question(
-            context,
-            plan.question,
-            options,
-            where=joined(conditions_of(plan, None, as_of=as_of, owner=None)),
-            data_types=plan.data_types,
-        )
-        answer = answer_question(context, prepared, options)
-        failed = answer.failure is not None
-        return {**answer_record(answer), "failed": failed}
+    Digests are sent on, so private documents are not quoted. Raises InvalidInput, StoreError.
+    """
+    options = QuestionOptions(sides=plan.asks_for_stances)
+    where = joined(conditions_of(plan, None, as_of=as_of, owner=None))
+    prepared = prepare_question(context, plan.question, options, where=where, data_types=plan.data_types)
+    answer = answer_question(context, prepared, options)
+    return {**answer_record(answer), "failed": answer.failure is not None}
 
 
 def _with_sections(answer: Answer, warehouse: Warehouse) -> Answer:

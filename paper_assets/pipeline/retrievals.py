@@ -3,13 +3,14 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from hashlib import sha256
 from typing import Any
 
 from paper_assets.interpreting.fulltexts import import_pdfs
 from paper_assets.models.embedder import Embedder
-from paper_assets.pipeline.desk_answers import DailyAnswers
+from paper_assets.pipeline.desk_answers import daily_answer
 from paper_assets.pipeline.profiles import remembered_profile
 from paper_assets.pipeline.question_inputs import CODE_VERSION, data_types, inputs_of
 from paper_assets.pipeline.staleness import RETRIEVALS
@@ -30,26 +31,19 @@ from paper_assets.pipeline.step import (
 from paper_assets.pipeline.workspace import Workspace
 from paper_assets.profile import Profile
 from paper_assets.retrieval.answers import (
-    NO_JUDGE,
-    LoadGrader,
     balanced_answer,
     has_failed,
     linked_title,
     stance_in_words,
+    standard_answer,
     written_plan,
 )
 from paper_assets.retrieval.cited_answer import UNANSWERED, answer_from_record, numbered
 from paper_assets.retrieval.findings import Caller, log_handler
 from paper_assets.retrieval.plan import Plan, categories_of, parse_plan, questions_of
 from paper_assets.retrieval.search import open_corpus
-from paper_assets.retrieval.stance import StanceJudge
-from paper_assets.settings import Settings
 from paper_assets.sources.table import page_of
-from paper_assets.stores.documents import (
-    replace_retrievals,
-    retrieval_inputs,
-    retrievals_of,
-)
+from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
 from paper_assets.stores.vectors import update
 from paper_assets.stores.warehouse import Warehouse
 
@@ -239,8 +233,9 @@ class _ToLog(logging.Handler):
 
 def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozenset[str]) -> Made:
     """Answer the questions of each day and profile from what was stored on the day, and store the answers."""
-    warehouse, settings = workspace.warehouse, workspace.settings
+    warehouse = workspace.warehouse
     model, judge = workspace.embedder(), workspace.load_judge()
+    workspace = replace(workspace, load_judge=lambda: judge)  # one budget for all partitions
     profiles: dict[str, Profile] = {}
     unread: dict[str, tuple[str, ...]] = {}
 
@@ -248,67 +243,59 @@ def _make(workspace: Workspace, partitions: Sequence[Partition], wanted: frozens
         name = partition.of_profile
         if name not in profiles:
             profiles[name] = remembered_profile(workspace, name)
-            plans = questions_of(profiles[name], settings)
+            plans = questions_of(profiles[name], workspace.settings)
             unread[name] = import_own_pdfs(warehouse, profiles[name], plans, embedder=model)
             for fault in unread[name]:
                 workspace.log.warning(fault)
             if model is not None and "fulltext" in data_types(plans):
                 synced = update(workspace.vector_index, warehouse, ["fulltext"], model=model.name)
                 workspace.log.info(f"index: {synced}")
-        return keep_retrievals(
-            warehouse,
-            profiles[name],
-            partition.of_day,
-            embedder=model,
-            load_grader=workspace.load_grader,
-            judge=judge,
-            daily_answers=workspace.load_daily_answers(),
-            settings=settings,
-        )
+        return keep_retrievals(workspace, profiles[name], partition.of_day)
 
     with log_handler(_ToLog(workspace.log)):
         new, failures = make_each(partitions, make)
     return Made(new=new, failures=failures, details=unread)
 
 
-def keep_retrievals(
-    warehouse: Warehouse,
-    profile: Profile,
-    as_of: date,
-    *,
-    embedder: Embedder | None,
-    load_grader: LoadGrader,
-    judge: StanceJudge = NO_JUDGE,
-    daily_answers: DailyAnswers,
-    settings: Settings,
-) -> bool:
+def keep_retrievals(workspace: Workspace, profile: Profile, as_of: date) -> bool:
     """Answer the profile's questions from what was stored on the day, and store the answers; False if nothing changed.
 
-    `load_grader` loads the model named `settings.cross_encoder`. Raises InvalidProfile, StoreBusy.
+    Raises InvalidProfile, StoreBusy.
     """
+    warehouse, settings, embedder = workspace.warehouse, workspace.settings, workspace.embedder()
     inputs = inputs_of(
         warehouse,
         profile,
         as_of,
         model=embedder.name if embedder else None,
-        judge=judge.name,
-        writer=daily_answers.model,
+        judge=workspace.load_judge().name,
+        writer=workspace.load_answering_context().model,
         settings=settings,
     )
     if retrieval_inputs(warehouse, as_of, profile.name) == inputs:
         return False
-    corpus = open_corpus(settings, warehouse, embedder)
     caller = Caller(owner=profile.name, as_of=as_of)
-    answers = [
-        written_plan(plan, daily_answers.answer(plan, as_of=as_of, embedder=embedder), caller=caller)
-        if plan.answer
-        else balanced_answer(corpus, plan, caller=caller, load_grader=load_grader, load_judge=lambda: judge)
-        for plan in questions_of(profile, settings)
-    ]
+    answers = [answer_to(workspace, plan, caller=caller, embedder=embedder) for plan in questions_of(profile, settings)]
     if any(has_failed(answer) for answer in answers):
         inputs += _UNFINISHED
     replace_retrievals(warehouse, as_of, profile.name, answers, inputs=inputs)
     return True
+
+
+def answer_to(
+    workspace: Workspace, plan: Plan, *, caller: Caller, embedder: Embedder | None, balanced: bool = True
+) -> dict[str, Any]:
+    """Answer a plan: in sentences if it asks for that, else with documents, for each side if `balanced`.
+
+    Raises InvalidInput, StoreBusy.
+    """
+    if plan.answer:
+        context = replace(workspace.load_answering_context(), embedder=embedder)
+        return written_plan(plan, daily_answer(context, plan, as_of=caller.as_of), caller=caller)
+    corpus, load_grader = open_corpus(workspace.settings, workspace.warehouse, embedder), workspace.load_grader
+    if balanced:
+        return balanced_answer(corpus, plan, caller=caller, load_grader=load_grader, load_judge=workspace.load_judge)
+    return standard_answer(corpus, plan, caller=caller, load_grader=load_grader)
 
 
 def import_own_pdfs(
@@ -344,24 +331,12 @@ STEP = Step(
 
 
 def ask(workspace: Workspace, profile: Profile, record: dict[str, Any], *, as_of: date) -> dict[str, Any]:
-    """Answer a plan (R1) from what was stored on the day: in sentences if it asks for an answer, else with documents
-    for each side; stores nothing.
+    """Answer a plan (R1) from what was stored on the day, and store nothing.
 
     Raises InvalidInput naming the wrong key, StoreBusy.
     """
     settings = workspace.settings
-    plan = parse_plan(
-        record,
-        source="the question",
-        default_sides=categories_of(profile, settings),
-        config=settings.retrieval,
-    )
-    embedder, caller = workspace.embedder(), Caller(owner=profile.name, as_of=as_of)
-    if plan.answer:
-        return written_plan(
-            plan, workspace.load_daily_answers().answer(plan, as_of=as_of, embedder=embedder), caller=caller
-        )
-    corpus = open_corpus(settings, workspace.warehouse, embedder)
-    return balanced_answer(
-        corpus, plan, caller=caller, load_grader=workspace.load_grader, load_judge=workspace.load_judge
-    )
+    sides = categories_of(profile, settings)
+    plan = parse_plan(record, source="the question", default_sides=sides, config=settings.retrieval)
+    caller = Caller(owner=profile.name, as_of=as_of)
+    return answer_to(workspace, plan, caller=caller, embedder=workspace.embedder())

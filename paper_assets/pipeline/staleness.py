@@ -140,7 +140,7 @@ def _retrieval_inputs(workspace: Workspace, partitions: Sequence[Partition]) -> 
     from paper_assets.pipeline.question_inputs import inputs_of  # imports what parses questions
 
     model, judge = workspace.embedding_model(), workspace.load_judge().name
-    writer = workspace.load_daily_answers().model
+    writer = workspace.load_answering_context().model
     for each in asked:
         found[each] = inputs_of(
             workspace.warehouse,

@@ -31,7 +31,7 @@ from paper_assets.stores.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from paper_assets.cluster import Cluster
-    from paper_assets.pipeline.desk_answers import DailyAnswers
+    from paper_assets.pipeline.desk_answers import AnsweringContext
     from paper_assets.retrieval.grading import Grader
     from paper_assets.retrieval.stance import StanceJudge
     from paper_assets.rewriting.writing import Writer
@@ -92,7 +92,7 @@ class Workspace:
     load_embedder: Callable[[], Embedder]
     load_grader: "Callable[[], Grader]"
     load_judge: "Callable[[], StanceJudge]"
-    load_daily_answers: "Callable[[], DailyAnswers]"
+    load_answering_context: "Callable[[], AnsweringContext]"
     load_verifier: Callable[[], Verifier]
     load_writer: "Callable[[Workspace], Writer]"
     cluster: "Cluster | None" = None  # that embeds and scores (X4); None: this process alone
@@ -157,7 +157,7 @@ def open_workspace(
         load_grader=_grader_loader(settings, load_embedder_once),
         # Functions and not partials, whose repr would show the keys in `environ`.
         load_judge=lambda: _judge(settings, environ, warehouse, deadline),
-        load_daily_answers=lambda: _daily_answers(settings, environ, warehouse),
+        load_answering_context=lambda: _answering_context(settings, environ, warehouse),
         load_verifier=lambda: _verifier(settings, environ, warehouse, clock, deadline),
         load_writer=lambda workspace: _writer(workspace, settings, environ, warehouse),
         access=Access(settings=settings, environ=environ),
@@ -205,10 +205,10 @@ def _judge(
     return open_judge(settings, environ, warehouse, deadline=deadline)
 
 
-def _daily_answers(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "DailyAnswers":
-    from paper_assets.pipeline.desk_answers import DailyAnswers
+def _answering_context(settings: Settings, environ: Mapping[str, str], warehouse: Warehouse) -> "AnsweringContext":
+    from paper_assets.pipeline.desk_answers import AnsweringContext
 
-    return DailyAnswers(settings=settings, environ=environ, warehouse=warehouse)
+    return AnsweringContext(settings=settings, environ=environ, warehouse=warehouse)
 
 
 _REST = timedelta(minutes=30)  # for which a language model that failed is not asked about papers

@@ -186,8 +186,8 @@ ANSWERED = {"rewritten_question": "How is traffic on road networks forecast?", "
 def test_a_question_is_answered_in_sentences_from_what_was_stored_on_the_day(graph: Graph) -> None:
     ask(graph, ANSWERED)
     with loopback_llm(answering_model(obeys)) as server:
-        daily = replace(graph.workspace.load_daily_answers(), environ=server.environ("openai"))
-        graph.workspace = replace(graph.workspace, load_daily_answers=lambda: daily)
+        context = replace(graph.workspace.load_answering_context(), environ=server.environ("openai"))
+        graph.workspace = replace(graph.workspace, load_answering_context=lambda: context)
         outcome = graph.materialize(ASSET, first=grid_key(MONDAY, "graphs"), last=KEY)
         assert outcome.success and all(checks(outcome).values())
         paid = len(server.requests)
@@ -207,8 +207,8 @@ def test_a_question_is_answered_in_sentences_from_what_was_stored_on_the_day(gra
 def test_an_answer_that_the_model_could_not_write_is_quoted_and_written_by_the_next_run(graph: Graph) -> None:
     ask(graph, ANSWERED)
     with loopback_llm(fault(400), answering_model(obeys)) as server:
-        daily = replace(graph.workspace.load_daily_answers(), environ=server.environ("openai"))
-        graph.workspace = replace(graph.workspace, load_daily_answers=lambda: daily)
+        context = replace(graph.workspace.load_answering_context(), environ=server.environ("openai"))
+        graph.workspace = replace(graph.workspace, load_answering_context=lambda: context)
         assert graph.materialize(ASSET, first=KEY).success
         (first,) = retrievals_of(graph.warehouse, TUESDAY, "graphs")
         assert graph.materialize(ASSET, first=KEY).success

@@ -12,10 +12,10 @@ from pathlib import Path
 from paper_assets.models.embedder import load_embedder
 from paper_assets.paper import embedded_text, paper_from_mapping, papers_from_table, text_hash
 from paper_assets.pipeline.day_inputs import profile_day
-from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.rankings import keep_candidates, keep_ranking
 from paper_assets.pipeline.retrievals import keep_retrievals
 from paper_assets.pipeline.rewrite_items import wanted_items
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.settings import load_settings
@@ -92,15 +92,8 @@ def fill(folder: Path) -> Desk:
             keep_candidates(warehouse, profile_day(warehouse, profile, day, settings=settings), settings=settings)
             keep_ranking(warehouse, profile, day, embedder=embedder, verifier=NOBODY, settings=settings, now=NOW)
     profile = load_profile(desk.folder / "profiles" / PROFILE)
-    keep_retrievals(
-        warehouse,
-        profile,
-        LATEST,
-        embedder=embedder,
-        load_grader=lambda: similarity_grader(embedder),
-        daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=warehouse),
-        settings=settings.model_copy(update={"cross_encoder": "similarity"}),
-    )
+    workspace = open_workspace(settings.model_copy(update={"cross_encoder": "similarity"}), {}, clock=lambda: NOW)
+    keep_retrievals(replace(workspace, load_grader=lambda: similarity_grader(embedder)), profile, LATEST)
     _repeat_the_first_day(desk, days=362)
     waiting, done = wanted_items(warehouse, profile, LATEST)
     replace_set(warehouse, LATEST, PROFILE, [waiting, done], now=NOW)

@@ -1,14 +1,15 @@
 """Ask on the page: quotations at once, a cost before anything is paid, and an answer that never blocks the page."""
 
 import json
+from dataclasses import replace
 from threading import Event
 from urllib.parse import quote_plus
 
 from playwright.sync_api import Browser, Route, expect
 
 from paper_assets.models.embedder import load_embedder
-from paper_assets.pipeline.desk_answers import DailyAnswers
 from paper_assets.pipeline.retrievals import keep_retrievals
+from paper_assets.pipeline.workspace import open_workspace
 from paper_assets.profile import load_profile
 from paper_assets.retrieval.grading import similarity_grader
 from paper_assets.stores.documents import replace_retrievals, retrieval_inputs, retrievals_of
@@ -16,6 +17,7 @@ from tests.answering_models import CHEATS, answering_model
 from tests.loopback_llm import Request, Says, loopback_llm, says
 from tests.page.browser import keep_picture, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, served
+from tests.rewriting.scripted import NOW
 
 QUESTION = "Is traffic forecasting on road networks simple?"
 QUOTE = "The method is simple"
@@ -158,15 +160,9 @@ def test_a_question_that_is_kept_is_answered_in_sentences_every_day(page_of_a_ye
             expect(page.get_by_role("status")).to_contain_text("From the next run on it is answered every day")
             assert json.loads((folder / "questions.json").read_text("utf-8"))[-1]["answer"] is True
             embedder = load_embedder()
-            keep_retrievals(
-                desk.warehouse,
-                load_profile(folder),
-                LATEST,
-                embedder=embedder,
-                load_grader=lambda: similarity_grader(embedder),
-                daily_answers=DailyAnswers(settings=settings, environ={}, warehouse=desk.warehouse),
-                settings=settings.model_copy(update={"cross_encoder": "similarity"}),
-            )
+            workspace = open_workspace(settings, {}, clock=lambda: NOW)
+            workspace = replace(workspace, load_grader=lambda: similarity_grader(embedder))
+            keep_retrievals(workspace, load_profile(folder), LATEST)
             page.goto(f"{page_of_a_year.url}/p/{PROFILE}/{LATEST}/evidence")
             answer = page.locator("section.question", has_text=QUESTION)
             expect(answer).to_contain_text("Quoted without a language model")
