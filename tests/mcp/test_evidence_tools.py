@@ -119,9 +119,9 @@ def test_a_question_that_cannot_be_asked_is_refused_by_name(
     assert host.refused(tool, **arguments)["code"] == "INVALID_INPUT"
 
 
-def test_a_fault_in_a_side_is_named_for_the_form_that_was_given(host: RawHost) -> None:
+def test_a_fault_in_a_side_is_named_with_its_key(host: RawHost) -> None:
     message = host.refused("retrieve_balanced", question="x", sides=[{"stance": "supports"}])["message"]
-    assert message == "retrieve_balanced: sides.0.side.name: field required"
+    assert message == "the question: filters.sides.0.name: field required"
 
 
 def test_only_evidence_for_and_against_goes_on_after_its_call_and_the_same_call_joins_it() -> None:

@@ -5,12 +5,11 @@ No caller counts as the owner of a private text here: such texts are neither sea
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Required
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
-from pydantic import ConfigDict, Discriminator, Field, Tag, WithJsonSchema
-from typing_extensions import TypedDict
+from pydantic import Field, WithJsonSchema
 
 from paper_assets.errors import InvalidInput, PaperNotFound
 from paper_assets.interfaces.mcp.calls import call_key, paged
@@ -23,26 +22,9 @@ if TYPE_CHECKING:
     from paper_assets.stores.warehouse import Warehouse
 
 
-class SideGiven(TypedDict, total=False):
-    """A side by a free name and one of the others; `query` is searched instead of the question."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
-
-    name: Required[Words]
-    where: dict[str, Any]
-    query: Words
-    stance: Literal["supports", "contradicts"]
-
-
-# By the form that was given, so that an error names the faults of that form only.
-_TextOrSide = Annotated[
-    Annotated[str, Tag("text")] | Annotated[SideGiven, Tag("side")],
-    Discriminator(lambda given: "side" if isinstance(given, dict) else "text"),
-]
-
-# In words: its schema would cost as many tokens as the rest of the tool.
+# In words: its schema would cost as many tokens as the rest of the tool. The plan made of it is checked.
 GivenSides = Annotated[
-    list[_TextOrSide] | None,
+    list[Any] | None,
     Field(max_length=20),
     WithJsonSchema(
         {
