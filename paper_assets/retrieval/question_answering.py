@@ -25,7 +25,7 @@ from paper_assets.stores.documents import DataType, Where
 from paper_assets.text.abstracts import likely_parts
 from paper_assets.text.cleaning import introduced
 from paper_assets.text.languages import language_of
-from paper_assets.text.prompts import AskModel, by_number, numbered_entries, prompt
+from paper_assets.text.prompts import AskModel, by_number, closed_object, numbered_entries, prompt
 from paper_assets.text.sentences import quoted_sentence, sentence_spans, without_headings
 from paper_assets.text.support import Probabilities, Statement, check, longest_questions, settled, similarities_of
 from paper_assets.text.words import words_in
@@ -42,30 +42,16 @@ _SHORTEST_QUOTE = 15  # characters; a shorter one proves nothing
 _NEAREST = 3  # sentences quoted where none answers
 MOST_SENTENCES, _LONGEST_SENTENCE, _MOST_CITATIONS = 12, 500, 2  # of an answer, characters, of a sentence
 
-_SENTENCES_SHAPE: dict[str, Any] = {
+_TEXT = {"type": "string", "maxLength": _LONGEST_SENTENCE}
+_CITATIONS_SHAPE = {
+    "type": "array",
+    "maxItems": _MOST_CITATIONS,
+    "items": closed_object({"number": {"type": "integer"}, "quote": _TEXT}),
+}
+_SENTENCES_SHAPE = {
     "type": "array",
     "maxItems": MOST_SENTENCES,
-    "items": {
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "maxLength": _LONGEST_SENTENCE},
-            "citations": {
-                "type": "array",
-                "maxItems": _MOST_CITATIONS,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "number": {"type": "integer"},
-                        "quote": {"type": "string", "maxLength": _LONGEST_SENTENCE},
-                    },
-                    "required": ["number", "quote"],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "required": ["text", "citations"],
-        "additionalProperties": False,
-    },
+    "items": closed_object({"text": _TEXT, "citations": _CITATIONS_SHAPE}),
 }
 
 
@@ -184,8 +170,10 @@ def written_answer(
         return replace(
             extractive_answer(question, passages, embedder=embedder), notes=(*notes, note), failure=str(fault)
         )
-    plain = None if sentences else extractive_answer(question, passages, embedder=embedder)
-    quoted = [citation for each in plain.sentences for citation in each.citations] if plain else []
+    nearest: tuple[Citation, ...] = ()
+    if not sentences:
+        plain = extractive_answer(question, passages, embedder=embedder)
+        nearest = tuple(citation for each in plain.sentences for citation in each.citations) or plain.nearest
     return Answer(
         question=question,
         kind="written",
@@ -194,7 +182,7 @@ def written_answer(
         examined=len(shown),
         model=model,
         notes=tuple(notes),
-        nearest=tuple(quoted) or (plain.nearest if plain else ()),
+        nearest=nearest,
     )
 
 

@@ -43,9 +43,13 @@ def numbered_entries(field: str, count: int, **kinds: str | tuple[str, ...] | tu
     properties: dict[str, Any] = {"number": {"type": "integer", "enum": list(range(1, count + 1))}}
     for name, kind in kinds.items():
         properties[name] = _kind(kind)
-    items = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    shape = {"type": "array", "items": items, "maxItems": count, "uniqueItems": True}
+    shape = {"type": "array", "items": closed_object(properties), "maxItems": count, "uniqueItems": True}
     return create_model("Answer", **{field: (Annotated[list[Any], WithJsonSchema(shape)], ...)})  # type: ignore[call-overload]
+
+
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has all of these keys and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _kind(kind: str | tuple[str, ...] | tuple[int, ...]) -> dict[str, Any]:
