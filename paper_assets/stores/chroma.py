@@ -77,13 +77,13 @@ _turn = threading.Lock()  # of the threads that search
 
 
 @contextmanager
-def opened(index: VectorIndex, *, deadline: float) -> Iterator["ClientAPI"]:
+def opened(index: VectorIndex) -> Iterator["ClientAPI"]:
     """Open Chroma to read it, inside the lock. Raises StoreBusy, IndexUnusable, StoreError."""
     if isinstance(index.place, str):
         with client_of(index.place) as client:
             yield client
         return
-    with store_lock(index.place, deadline=deadline), _marked(index), client_of(index.place) as client:
+    with store_lock(index.place, deadline=index.deadline), _marked(index), client_of(index.place) as client:
         yield client
 
 

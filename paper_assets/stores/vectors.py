@@ -151,7 +151,7 @@ def self_check(
     """
     if not ids:
         return []
-    with opened(index, deadline=index.deadline) as client:
+    with opened(index) as client:
         rows = collection_of(client, collection)
         found: Any = rows.get(ids=list(ids), include=["embeddings"])
         best: Any = rows.query(query_embeddings=vectors, n_results=1, include=["distances"])["distances"]
@@ -166,7 +166,7 @@ def self_check(
 def mark_for_rebuild(index: VectorIndex) -> None:
     """Make the next update fill everything again, for example after a failed `self_check`."""
     if index.mark is None:
-        with opened(index, deadline=index.deadline) as client:
+        with opened(index) as client:
             for each in client.list_collections():
                 client.delete_collection(each.name)
     else:
@@ -178,7 +178,7 @@ def drop(index: VectorIndex, collection: str) -> None:
     """Remove a collection, if there is one. Raises StoreError."""
     from chromadb.errors import NotFoundError
 
-    with opened(index, deadline=index.deadline) as client, suppress(NotFoundError):
+    with opened(index) as client, suppress(NotFoundError):
         client.delete_collection(collection)
 
 
