@@ -2,15 +2,15 @@
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import combinations
 
-from paper_assets.retrieval.merge import Candidate, Drop
+from paper_assets.retrieval.merge import Candidate, Drop, Merged
 from paper_assets.retrieval.plan import Plan
-from paper_assets.retrieval.search import Found, without_vectors
+from paper_assets.retrieval.search import Corpus, Found, without_vectors
 from paper_assets.retrieval.stance import Stance
 from paper_assets.settings import RetrievalConfig
 from paper_assets.stores.documents import Where
@@ -116,21 +116,14 @@ OVERLAPPING = 0.5  # share of the smaller side's documents from which two wordin
 
 
 def warnings_of(
-    found: Iterable[Found],
-    documents: Sequence[Candidate],
-    *,
-    scores: Mapping[str, float],
-    cut: Mapping[str, int],
-    model: bool,
-    config: RetrievalConfig,
+    corpus: Corpus, found: Sequence[Found], final: Merged, *, scores: Mapping[str, float]
 ) -> tuple[str, ...]:
     """Warn of documents without vectors, without dates, with cut texts, and of a side in which everything is weak."""
-    each = list(found)
     parts = [
-        without_vectors(each, model=model),
-        _undated(sum(one.undated for one in each)),
-        _weak([scores[document.doc_id] for document in documents], {one.method for one in each}, config),
-        _cut(documents, cut),
+        without_vectors(found, model=corpus.embedder is not None),
+        _undated(sum(one.undated for one in found)),
+        _weak([scores[each.doc_id] for each in final.candidates], {one.method for one in found}, corpus.config),
+        _cut(final.candidates, final.cut),
     ]
     return tuple(part for part in parts if part)
 

@@ -171,14 +171,7 @@ def cut_to(
         ways=tuple(sorted({each.way for each in found.values()})),
         search_scores={each.doc_id: scores[each.doc_id] for each in final.candidates},
         cut=final.cut,
-        warnings=warnings_of(
-            found.values(),
-            final.candidates,
-            scores=scores,
-            cut=final.cut,
-            model=corpus.embedder is not None,
-            config=corpus.config,
-        ),
+        warnings=warnings_of(corpus, list(found.values()), final, scores=scores),
         shortfall=_shortfall(corpus, conditions, found, drops, request.wanted) if short else None,
         error="; ".join(fetched.faults) or None,
         drops=drops,
@@ -243,6 +236,10 @@ def stance_findings(
     conditions = conditions_of(plan, None, as_of=caller.as_of, owner=caller.owner)
     where, query = joined(conditions), plan.rewritten_question
     tokens_a_side = plan.max_tokens // len(plan.sides)
+    requests = [
+        Findings(side=side.name, stance=side.stance, query=query, filter=where, wanted=plan.k_per_side)
+        for side in plan.sides
+    ]
     try:
         depth = max(corpus.config.examined, shortlist_of(wanted, corpus.config))
         fetched = fetch(corpus, plan, query, conditions, caller=caller, wanted=wanted, depth=depth, reranker=reranker)
@@ -258,23 +255,21 @@ def stance_findings(
         if judged.unjudged:
             count = f"{judged.unjudged} of {judged.examined}"
             unjudged = [f"{count} documents were not judged: {'; '.join(judged.reasons)}"]
-        for side in plan.sides:
+        for request in requests:
             of_side = [
                 each
                 for each in fetched.merged.candidates
-                if (own := labels.get(each.doc_id)) and own.stance == side.stance
+                if (own := labels.get(each.doc_id)) and own.stance == request.stance
             ]
-            request = Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side)
             chosen = replace(fetched, merged=replace(fetched.merged, candidates=tuple(of_side)))
             found = cut_to(request, corpus, chosen, conditions, max_tokens=tokens_a_side)
             quotes = {each.doc_id: labels[each.doc_id].sentence or "" for each in found.documents}
             findings.append(
                 replace(
                     found,
-                    stance=side.stance,
                     quotes=quotes,
                     judged=judged,
-                    shortfall=_stance_shortfall(found, side.stance, judged),
+                    shortfall=_stance_shortfall(found, judged),
                     warnings=(*unjudged, *found.warnings),
                 )
             )
@@ -282,10 +277,7 @@ def stance_findings(
         raise
     except Exception as fault:
         error = in_one_line(fault)
-        findings = [
-            Findings(side=side.name, query=query, filter=where, wanted=plan.k_per_side, stance=side.stance, error=error)
-            for side in plan.sides
-        ]
+        findings = [replace(request, error=error) for request in requests]
     for each in findings:
         log_findings(each)
     return tuple(findings)
@@ -323,8 +315,9 @@ def _judged(plan: Plan, candidates: Sequence[Candidate], judge: StanceJudge) -> 
     )
 
 
-def _stance_shortfall(found: Findings, stance: Stance | None, judged: Judged) -> str | None:
+def _stance_shortfall(found: Findings, judged: Judged) -> str | None:
     """Explain why a side is short although the search succeeded; that none takes this stance is an answer."""
+    stance = found.stance
     if len(found.documents) >= found.wanted or stance is None:
         return None
     if not judged.examined:
