@@ -213,16 +213,6 @@ def parse_plan(
     )
 
 
-def parse_plans(
-    records: Sequence[object], *, source: str, default_sides: Sequence[str], config: RetrievalConfig | None = None
-) -> tuple[Plan, ...]:
-    """Parse a list of plans, as in `questions.json`. Raises InvalidInput naming the entry, from 1."""
-    return tuple(
-        parse_plan(record, source=f"{source}: entry {at}", default_sides=default_sides, config=config)
-        for at, record in enumerate(records, 1)
-    )
-
-
 def _day(key: str, given: object, notes: list[str]) -> date | None:
     """Parse YYYY-MM-DD; anything else is noted and ignored."""
     if given is None or given == "":
@@ -250,7 +240,10 @@ def questions_of(profile: Profile, settings: Settings | None = None) -> tuple[Pl
     file = profile.path / "questions.json" if profile.path else f"questions of {profile.name}"
     sides, config = (categories_of(profile, settings), settings.retrieval) if settings else ((), None)
     try:
-        return parse_plans(profile.questions, source=str(file), default_sides=sides, config=config)
+        return tuple(
+            parse_plan(record, source=f"{file}: entry {at}", default_sides=sides, config=config)
+            for at, record in enumerate(profile.questions, 1)
+        )
     except InvalidInput as fault:
         raise InvalidProfile(str(fault)) from None
 

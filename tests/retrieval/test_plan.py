@@ -17,7 +17,6 @@ from paper_assets.retrieval.plan import (
     conditions_of,
     joined,
     parse_plan,
-    parse_plans,
     questions_of,
 )
 from paper_assets.settings import RetrievalConfig, load_settings
@@ -174,11 +173,6 @@ def test_plans_that_say_the_same_have_the_same_hash_and_others_another() -> None
     assert len({each.content_hash for each in [*same, *others]}) == 4
 
 
-def test_the_invalid_one_of_several_plans_is_named_by_its_position() -> None:
-    with pytest.raises(InvalidInput, match=r"questions\.json: entry 2: rewritten_question: field required"):
-        parse_plans([{"rewritten_question": "q"}, {}], source="questions.json", default_sides=())
-
-
 def test_the_questions_of_the_bundled_profiles_are_plans() -> None:
     for folder in FOLDERS:
         asked = questions_of(load_profile(folder), SETTINGS)
@@ -197,10 +191,12 @@ def test_a_profile_without_categories_takes_those_that_are_fetched(tmp_path: Pat
     assert categories_of(load_profile(folder), SETTINGS) == ("math.ST",)
 
 
-def test_invalid_questions_are_a_fault_of_the_profile_that_names_file_and_key(tmp_path: Path) -> None:
+def test_invalid_questions_are_a_fault_of_the_profile_that_names_file_entry_and_key(tmp_path: Path) -> None:
     folder = tmp_path / "ann"
     folder.mkdir()
     (folder / "profile.json").write_text('{"interests": {"primary": ["x"]}}', encoding="utf-8")
-    (folder / "questions.json").write_text(json.dumps([{"rewritten_question": "q", "k": 1}]), encoding="utf-8")
-    with pytest.raises(InvalidProfile, match=r"ann/questions\.json: entry 1: k: unknown key"):
+    (folder / "questions.json").write_text(
+        json.dumps([{"rewritten_question": "q"}, {"rewritten_question": "q", "k": 1}]), encoding="utf-8"
+    )
+    with pytest.raises(InvalidProfile, match=r"ann/questions\.json: entry 2: k: unknown key"):
         questions_of(load_profile(folder))

@@ -32,7 +32,7 @@ from paper_assets.library.formats import read_library
 from paper_assets.models import llm
 from paper_assets.models.llm_config import llm_config
 from paper_assets.pipeline.profiles import find_profiles
-from paper_assets.retrieval.plan import parse_plans
+from paper_assets.retrieval.plan import parse_plan
 from paper_assets.rewriting.prompts import Critique, Draft
 from paper_assets.settings import load_settings, variables
 from paper_assets.small_files import read_json
@@ -334,7 +334,8 @@ def _plan(dice: Dice, around: Surroundings) -> None:
     file = around.folder / "plan.json"
     put(file, odd_json(QUESTIONS, dice), dice)
     record = read_json(file)
-    parse_plans(record if isinstance(record, list) else [record], source=str(file), default_sides=["cs.CL"])
+    for each in record if isinstance(record, list) else [record]:
+        parse_plan(each, source=str(file), default_sides=["cs.CL"])
 
 
 def _paper_to_analyze(dice: Dice, around: Surroundings) -> object:
