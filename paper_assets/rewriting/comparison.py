@@ -48,8 +48,8 @@ class Comparison:
     `differences` are paired; `failed`: the paper at which the comparison stopped early, and why.
     """
 
-    with_examples: ComparedRewrite | None
-    without_examples: ComparedRewrite | None
+    with_examples: ComparedRewrite | None = None
+    without_examples: ComparedRewrite | None = None
     differences: tuple[Difference, ...] = ()
     failed: str | None
 
@@ -73,7 +73,7 @@ def compare(
         for writer in (with_examples, without_examples):
             write_attempt(writer, items[0], [])
     except LLMError as fault:
-        return Comparison(with_examples=None, without_examples=None, failed=f"the warm-up: {fault}")
+        return Comparison(failed=f"the warm-up: {fault}")
     for place, item in enumerate(items):
         try:
             for shows in (True, False) if place % 2 == 0 else (False, True):
@@ -87,7 +87,7 @@ def compare(
         done = place + 1
         progress(done, len(items))
     if not done:
-        return Comparison(with_examples=None, without_examples=None, failed=failed)
+        return Comparison(failed=failed)
     return Comparison(
         with_examples=_outcome(rewritten[True][:done]),
         without_examples=_outcome(rewritten[False][:done]),
