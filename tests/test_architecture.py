@@ -128,7 +128,7 @@ SERVICES = {
     "retrieval": {"desk_search", "search", "sides", "stance_judges"},
     "rewriting": {"best_practices", "loop", "migration", "writing"},
     "digests": set(),
-    "setup": {"doctor", "embedding_model", "example", "fetch_hours", "language_model", "matches"}
+    "setup": {"doctor", "embedding_model", "example", "language_model", "matches"}
     | {"model_reading", "profile_editing"},
 }
 # Functions of stores, sources and models that neither read nor write anything, and a module used for a constant.
