@@ -2,7 +2,7 @@
 
 - With a filter: one SQL statement compares every document that meets it with the query vector. The answer is exact.
 - Without one: Chroma names several times as many documents as asked for. They and those that can win by their words
-  are scored again, exactly, with the vectors in DuckDB.
+  are merged as two sources (M1) and scored again, exactly, with the vectors in DuckDB.
 - While Chroma cannot answer (it is being filled, in use, damaged or missing), SQL compares every document.
 
 Both ways give a document the same score: (1 - share) * cosine + share * words, where `words` is BM25 over the documents
@@ -11,7 +11,7 @@ the best again in float64.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -24,11 +24,17 @@ from numpy.typing import NDArray
 
 from paper_assets.errors import InvalidInput
 from paper_assets.models.embedder import Embedder
-from paper_assets.retrieval.merge import Candidate, access
+from paper_assets.retrieval.merge import Candidate, Policy, Rules, access, merge
 from paper_assets.settings import RetrievalConfig, Settings
 from paper_assets.small_files import file_state
 from paper_assets.stores.chroma import VectorIndex
-from paper_assets.stores.documents import FIELDS, DataType, Where, condition_of, count_documents
+from paper_assets.stores.documents import (
+    FIELDS,
+    DataType,
+    Where,
+    condition_of,
+    count_matching_documents,
+)
 from paper_assets.stores.embeddings import UNEMBEDDED
 from paper_assets.stores.vectors import nearest
 from paper_assets.stores.warehouse import Warehouse, value_of
@@ -143,17 +149,18 @@ def search(
         words = np.zeros(len(matching.doc_ids))
         if request.method != "vector" or not matching.embedded.all():
             words = _word_shares(request, matching)
-        way, scored = "SQL", None
-        if corpus.index and vector is not None and only is None and _is_access_rule(where):
+        way, answer, caller = "SQL", None, _caller(where) if only is None else None
+        if corpus.index and vector is not None and caller:
             as_of = file_state(corpus.warehouse.files)
-            way, scored = _by_chroma(corpus.index, request, matching, words, as_of=as_of)
-        rows, cosines = scored or _by_sql(request, matching, words)
+            way, answer = _by_chroma(corpus.index, request, matching, words, caller[0], as_of=as_of)
+        if answer is None:
+            answer = _by_sql(request, matching, words)
         return Found(
-            candidates=_best(request, matching, rows, cosines, words),
+            candidates=answer,
             matching=len(matching.doc_ids),
             method=request.method,
             unembedded=len(matching.doc_ids) - int(np.count_nonzero(matching.embedded)),
-            undated=count_documents(corpus.warehouse, data_type, undated) if undated else 0,
+            undated=count_matching_documents(connection, data_type, undated) if undated else 0,
             way=way,
         )
 
@@ -172,17 +179,16 @@ class _Request:
     k: int
 
 
-_Scored = tuple[NDArray[np.integer], NDArray[np.float64]]  # rows among which the best are, and their exact cosines
-
-
-def _by_sql(request: _Request, matching: _Matching, words: NDArray[np.float64]) -> _Scored:
-    """Compare every matching document; in float32 at first where all vectors are read."""
+def _by_sql(request: _Request, matching: _Matching, words: NDArray[np.float64]) -> tuple[Candidate, ...]:
+    """Score every matching document; in float32 at first where all vectors are read."""
     rows = np.arange(len(matching.doc_ids))
     if not _few(request, len(rows)):
         near = _scores(request, _cosines(request, matching, rows, exact=False), words)
         worst = np.partition(near, -request.k)[-request.k] if len(near) > request.k else -np.inf
         rows = np.flatnonzero(near >= worst - 2 * _ROUNDING)
-    return rows, _cosines(request, matching, rows)
+    best = _best(request, matching, rows, _cosines(request, matching, rows), words)
+    documents = _documents(request, list(best))
+    return tuple(_candidate(documents[doc_id], score, "similarity") for doc_id, score in best.items())
 
 
 def _by_chroma(
@@ -190,10 +196,12 @@ def _by_chroma(
     request: _Request,
     matching: _Matching,
     words: NDArray[np.float64],
+    owner: str | None,
     *,
     as_of: str | None,
-) -> tuple[str, _Scored | None]:
-    """Compare Chroma's nearest documents, all private ones and those that can win by their words; return the way too.
+) -> tuple[str, tuple[Candidate, ...] | None]:
+    """Merge Chroma's nearest documents with all private ones and those that can win by their words; return the way
+    and the answer.
 
     The cosine of any other public document is at most that of the last one that Chroma named, so the `_MOST_BY_WORDS`
     that reach most with it are added. There is no answer, and the way says why, if Chroma cannot answer or too many
@@ -229,7 +237,21 @@ def _by_chroma(
     cosines = _cosines(request, matching, rows)
     if (np.abs(cosines[: len(named)] - near) > _ROUNDING).any():
         return "SQL: the Chroma folder holds other vectors than the database", None
-    return "Chroma", (rows, cosines)
+    best = _best(request, matching, rows, cosines, words)
+    documents = _documents(request, list(best))
+    distances = dict(zip(answer.ids, answer.distances, strict=True))
+    by_meaning = [_candidate(documents[each], distances[each], "distance") for each in distances if each in best]
+    by_words = [_candidate(documents[each], best[each], "similarity") for each in best if each not in distances]
+    merged = merge(
+        [by_meaning, by_words],
+        Rules(
+            policy=Policy(owner=owner),
+            comparable=True,
+            rerank=lambda candidates: [best[each.doc_id] for each in candidates],
+            limit=request.k,
+        ),
+    )
+    return "Chroma", merged.candidates
 
 
 def _best(
@@ -238,24 +260,12 @@ def _best(
     rows: NDArray[np.integer],
     cosines: NDArray[np.float64],
     words: NDArray[np.float64],
-) -> tuple[Candidate, ...]:
-    """Return the k best documents of these rows, best first, ties by id."""
+) -> dict[str, float]:
+    """Return the ids and scores of the k best of these rows, best first, ties by id."""
     scores: list[float] = _scores(request, cosines, words[rows]).tolist()
     ids: list[str] = matching.doc_ids.take(pa.array(rows, pa.int64())).to_pylist()
     scored = sorted((-score, doc_id) for score, doc_id in zip(scores, ids, strict=True) if score > -np.inf)
-    best = scored[: request.k]
-    documents = _documents(request, [doc_id for _, doc_id in best])
-    return tuple(
-        Candidate(
-            doc_id=doc_id,
-            content=documents[doc_id]["text"],
-            metadata={name: documents[doc_id][name] for name in FIELDS},
-            score=-score,
-            score_type="similarity",
-            source_id=documents[doc_id]["paper_id"],
-        )
-        for score, doc_id in best
-    )
+    return {doc_id: -score for score, doc_id in scored[: request.k]}
 
 
 def _scores(request: _Request, cosines: NDArray[np.float64], words: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -290,10 +300,12 @@ def _word_shares(request: _Request, matching: _Matching) -> NDArray[np.float64]:
     return bm25(terms, inside, lengths, copies=copies, k1=k1, b=b)[matching.numbers]
 
 
-def _is_access_rule(where: Where | None) -> bool:
-    """Return whether a filter only admits what a caller may read."""
+def _caller(where: Where | None) -> tuple[str | None] | None:
+    """Return the profile whose private documents a filter admits, if it does nothing else; None for other filters."""
+    if where == access(None):
+        return (None,)
     owner = (where or {}).get("$or", [{}])[-1].get("owner", {}).get("$eq")
-    return where == access(owner)
+    return (owner,) if isinstance(owner, str) and where == access(owner) else None
 
 
 @contextmanager
@@ -404,6 +416,17 @@ def _documents(request: _Request, doc_ids: Sequence[str]) -> dict[str, dict[str,
         params={"data_type": request.data_type, **named},
     ).to_arrow_table()
     return {row["doc_id"]: row for row in rows.to_pylist()}
+
+
+def _candidate(document: Mapping[str, Any], score: float, score_type: Literal["distance", "similarity"]) -> Candidate:
+    return Candidate(
+        doc_id=document["doc_id"],
+        content=document["text"],
+        metadata={name: document[name] for name in FIELDS},
+        score=score,
+        score_type=score_type,
+        source_id=document["paper_id"],
+    )
 
 
 def papers_with_phrases(

@@ -29,6 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from paper_assets.errors import InvalidInput
 from paper_assets.paper import text_hash
@@ -270,12 +271,19 @@ def texts_to_embed(warehouse: Warehouse, data_type: DataType, *, model: str) -> 
 
 def count_documents(warehouse: Warehouse, data_type: DataType, where: Where | None) -> int:
     """Return the number of documents that match the filter, embedded or not. Raises InvalidInput."""
+    condition_of(where)  # an invalid filter is refused before anything is opened
+    with warehouse.reading() as connection:
+        return count_matching_documents(connection, data_type, where)
+
+
+def count_matching_documents(connection: DuckDBPyConnection, data_type: DataType, where: Where | None) -> int:
+    """Return `count_documents` on an open connection."""
     condition = condition_of(where)
-    count: int = warehouse.value(
+    return value_of(
+        connection,
         f"select count(*) from retrievable where data_type = ? and not withdrawn and {condition.sql}",  # noqa: S608
         [data_type, *condition.parameters],
     )
-    return count
 
 
 @cache
