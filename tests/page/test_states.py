@@ -22,7 +22,7 @@ from tests.loopback_llm import Request, Says, fault, hang, loopback_llm, says
 from tests.page.browser import misfits, visitor
 from tests.page.invented_desk import LATEST, PROFILE, Page, attempt, served, waiting_item
 
-QUESTION = "Is traffic forecasting on road networks simple?"
+QUESTION = "Is traffic forecasting on road networks solved?"  # not that of test_ask, whose answers are kept
 JOB = Job(arguments=("start",), title="Fetching 7 days for traffic", profile=PROFILE, stage="fetching", total=7)
 REFUSED = "arXiv asks us to wait; try again in an hour with `paper-assets start --days 7`"
 Opening = Callable[[BrowserPage, Page], None]
