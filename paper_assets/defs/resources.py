@@ -18,8 +18,12 @@ from paper_assets.settings import Settings, default_folder, load_settings
 from paper_assets.stores.kept_settings import kept_environment
 
 
-def current_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+def current_settings() -> Settings:
     """Read the settings now: hours and weekdays of the daily fetch may have changed on the page since the start."""
+    return _settings(os.environ)
+
+
+def _settings(environ: Mapping[str, str]) -> Settings:
     folder = default_folder(environ, Path.cwd())
     found = load_settings(environ, Path.cwd(), default_folder=folder)
     kept = kept_environment(environ, found.home, now)
@@ -48,11 +52,12 @@ _NICENESS = 10  # of a run that embeds old papers: what a person waits for gets 
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
-    """The stores, models and clock with which every asset works."""
+    """The stores, models and clock with which every asset works; an empty field is taken from the environment."""
 
-    environment: dict[str, str] = Field(
-        default={}, description="Variables that replace those of the environment, such as PAPER_ASSETS_HOME."
-    )
+    home: str = Field(default="", description="Folder of the stores; as PAPER_ASSETS_HOME.")
+    profiles: str = Field(default="", description="Folder of the profiles; as PAPER_ASSETS_PROFILES.")
+    first_day: str = Field(default="", description="First day of the partitions; as PAPER_ASSETS_FIRST_DAY.")
+    environment: dict[str, str] = Field(default={}, description="Other variables, as `paper-assets` reads them.")
 
     def create_resource(self, context: dg.InitResourceContext) -> Workspace:
         """Open the workspace. A run names its process before its first step waits for a slot or works."""
@@ -60,10 +65,12 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
             context.instance.add_run_tags(context.run.run_id, process_tag())
             if BACKLOG in context.run.tags:
                 os.nice(_NICENESS)
-        return _opened(tuple(self.environment.items()))
+        fields = {"HOME": self.home, "PROFILES": self.profiles, "FIRST_DAY": self.first_day}
+        own = {f"PAPER_ASSETS_{name}": value for name, value in fields.items() if value}
+        return _opened(tuple(sorted({**self.environment, **own}.items())))
 
 
 @lru_cache(1)
 def _opened(variables: tuple[tuple[str, str], ...]) -> Workspace:
     environ = {**os.environ, **dict(variables)}
-    return open_workspace(current_settings(environ) if variables else settings, environ, clock=now)
+    return open_workspace(_settings(environ) if variables else settings, environ, clock=now)

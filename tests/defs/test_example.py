@@ -12,7 +12,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from paper_assets.defs.assets import best_practice_archive, scored_rankings
+from paper_assets.definitions import defs
+from paper_assets.defs.assets import scored_rankings
 from paper_assets.defs.partitions import grid_key
 from paper_assets.defs.resources import WorkspaceResource
 from paper_assets.errors import ModelUnavailable
@@ -73,7 +74,13 @@ def test_my_paper_is_ranked_first(mine: Workspace, instance: dg.DagsterInstance)
     assert ranking(mine.warehouse, DAY, "ponds").rows.column("paper_id").to_pylist()[0] == "2603.00001"
 
 
+def test_an_asset_can_be_taken_out_of_the_definitions(mine: Workspace, instance: dg.DagsterInstance) -> None:
+    embeddings = defs.resolve_assets_def("paper_embeddings")
+    done = dg.materialize([embeddings], resources={"workspace": mine}, instance=instance, partition_key=f"{DAY}")
+    assert done.success
+
+
 def test_another_folder_is_another_resource(tmp_path: Path, instance: dg.DagsterInstance) -> None:
-    resource = WorkspaceResource(environment={"PAPER_ASSETS_HOME": str(tmp_path / "home")})
-    assert dg.materialize([best_practice_archive], resources={"workspace": resource}, instance=instance).success
-    assert (tmp_path / "home" / "warehouse.duckdb").exists()
+    resource = WorkspaceResource(home=str(tmp_path / "home"), profiles=str(tmp_path / "profiles"))
+    archive = defs.resolve_assets_def("best_practice_archive")
+    assert dg.materialize([archive], resources={"workspace": resource}, instance=instance).success
