@@ -102,7 +102,7 @@ def search_desk(
             notes = () if papers else (f"{named} is not stored",)
             return SearchPage(papers=papers, matching=len(papers), more=False, notes=notes, named=named)
         if query.words and not words_in(query.words):
-            note = f"{query.words[:40]} holds no letter or digit; write words, or filters alone"
+            note = f"{query.words[:40]} contains no letter or digit; write words, or filters alone"
             return SearchPage(papers=(), matching=0, more=False, notes=(note,))
         end = offset + limit
         only = None
@@ -187,7 +187,7 @@ def _best_documents(
 ) -> tuple[list[Candidate], list[Found]]:
     """Return the best document of each paper, best first, at most `wanted`, without those below the relevance floor.
 
-    Also what was found in each collection.
+    Also return the results of each collection.
     """
     by_paper: dict[str, Candidate] = {}
     searched: list[Found] = []

@@ -161,7 +161,7 @@ def test_a_category_that_no_stored_paper_has_is_unknown(corpus: Corpus) -> None:
 def test_a_query_of_symbols_only_finds_nothing_and_says_why(corpus: Corpus, query: str) -> None:
     found = search_desk(corpus, parse_search_query(query), profile="lab")
     assert (found.papers, found.matching, found.more) == ((), 0, False)
-    assert "holds no letter or digit" in found.notes[0]
+    assert "contains no letter or digit" in found.notes[0]
 
 
 def test_an_id_or_link_finds_its_paper_and_one_that_is_not_stored_is_named(corpus: Corpus) -> None:
